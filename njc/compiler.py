@@ -150,8 +150,8 @@ def generate(
     """
     source, module, blocks = analysis.source, analysis.module, analysis.blocks
     if analysis.has_errors:
-        found = analysis.diagnostics if module is None else _add_warnings(analysis, project)
-        return Compilation(source, blocks, found, None, LineMap())
+        diagnostics = analysis.diagnostics if module is None else _add_warnings(analysis, project)
+        return Compilation(source, blocks, diagnostics, None, LineMap())
     added = serialize_written(source, written, note)
     header = make_header(source, project, version, added)
     if module is None:

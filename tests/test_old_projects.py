@@ -201,7 +201,7 @@ def test_using_warns_once(name: str, recwarn: pytest.WarningsRecorder) -> None:
         ),
         (
             {"budget": "usd=5 per=day each=tenant"},
-            r"each=tenant': `tenant` was removed in njc 0\.3",
+            r"each=tenant': `each` was removed in njc 0\.3",
         ),
         ({"store": "redis://host/0"}, r"python:MODULE:NAME .*examples/redis_store\.py"),
         ({"store": "postgresql://host/shop"}, r"python:MODULE:NAME"),
@@ -222,7 +222,7 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "NJC_EXAMPLES": ("traces", ""),
     "NJC_TENANT": ("acme", "NJC_TENANT: `tenant` was removed in njc 0.3: open"),
     "NJC_REPLAY": ("1", "NJC_REPLAY: `replay` was removed in njc 0.3: replay recordings with"),
-    "NJC_BUDGET": ("usd=5 per=day each=tenant", "`tenant` was removed in njc 0.3: open"),
+    "NJC_BUDGET": ("usd=5 per=day each=tenant", "`each` was removed in njc 0.3: open"),
     "NJC_STORE": ("redis://host/0", "no store has the URL 'redis://host/0'; write sqlite:///FILE"),
 }
 
@@ -321,7 +321,7 @@ FLAGS = {
     ),
     "static": ("--learn",),
     "trace": ("--expensive", "--jumps", "--slow", "--surprises", "trace --block"),
-    "usage": ("usage --budget", "usage --of"),
+    "usage": ("usage --budget", "usage --forget", "usage --of"),
 }
 
 

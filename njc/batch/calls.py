@@ -221,10 +221,10 @@ def make_result(row: BatchRow, value: Any, usage: RowUsage, seconds: float) -> R
 def _concerns_all_rows(error: NaturalError) -> bool:
     """Return whether other rows would fail with this error too."""
     match error:
-        case ConfigurationError() | AuthenticationError() | ModelNotFoundError() | StoreError():
+        case ConfigurationError() | AuthenticationError() | ModelNotFoundError():
             return True
-        case BudgetError():  # not a budget of a run or a `with`, which is the row's
-            return error.period in ("", "total") or error.renews is not None
+        case StoreError() | BudgetError():
+            return True
         case CostLimitError():
             return "--max-usd" in str(error)
     return False

@@ -152,8 +152,6 @@ class BudgetError(LimitError):
     """
 
     budget: str = ""
-    owner: str = ""
-    """The digest of the API key, if each has a budget."""
     period: str = ""
     usd_limit: float | None = None
     usd_spent: float = 0.0

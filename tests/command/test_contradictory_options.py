@@ -23,7 +23,6 @@ CASES = {
     "build a.njpy --diff --output-format json": "--diff prints to standard output, as --output-format does",
     "lock --update --keep a.njpy": "--update writes code again; --keep keeps it",
     "lock --update --reviewed a.njpy": "--update writes code again; --reviewed signs it",
-    "store usage --forget 3 --json": "--json does nothing with --forget, which shows nothing",
     "batch a.njpy:f r -o o --scheduler x": "--scheduler needs --executor dask",
     "build --clean --locked": "--locked does nothing with --clean, which builds nothing",
     "show a.njpy --line a.py:3": "FILE cannot be given with --line",

@@ -353,8 +353,8 @@ def test_words_never_decide_what_a_block_gets() -> None:
     [
         ('budget="usd=5 per=day", max_calls=3', "usd=5 per=day", 3),
         (
-            "max_calls=3 budget='usd=5 per=day; tokens=9 per=run'",
-            "usd=5 per=day; tokens=9 per=run",
+            "max_calls=3 budget='usd=5 per=day; tokens=9 per=hour'",
+            "usd=5 per=day; tokens=9 per=hour",
             3,
         ),
         ("budget='usd=5 per=day'", "usd=5 per=day", None),

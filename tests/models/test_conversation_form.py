@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from njrt.messages import ModelMessage, ToolCall, ToolMessage, ToolResult, UserMessage
-from njrt.models.request_parts import make_sendable_arguments, normalize_messages, parse_arguments
+from njrt.models.request_parts import make_sendable_arguments, normalize_messages
 
 CALLED = ModelMessage("", (ToolCall("a", "run", {}, "{}"),))
 RESULT = ToolMessage((ToolResult("a", "run", "ok"),))
@@ -24,14 +24,6 @@ RESULT = ToolMessage((ToolResult("a", "run", "ok"),))
 )
 def test_normal(messages, expected):
     assert normalize_messages(messages) == expected
-
-
-@pytest.mark.parametrize(
-    ("raw", "arguments"),
-    [("{}", {}), ("", {}), (' {"a": 1} ', {"a": 1}), ("[]", None), ("{", None), ("null", None)],
-)
-def test_arguments(raw, arguments):
-    assert parse_arguments(raw) == arguments
 
 
 def test_what_is_no_object_is_sent_back_inside_one():

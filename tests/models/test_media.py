@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 
 import njrt
-from anthropic_server import KEY as ANTHROPIC_KEY
-from anthropic_server import AnthropicServer, message, text
 from conversations import PLAIN
 from loopback import Status
 from njrt.agent.attachments import MAX_ATTACHMENTS
@@ -31,8 +29,9 @@ from njrt.messages import Request, UserMessage
 from njrt.models.request_parts import normalize_messages
 from njrt.persistence.cache import make_request_key
 from njrt.session.run_block import run
-from openai_server import KEY, OpenAIServer, says
+from openai_server import OpenAIServer, says
 from spsbench.interfaces import make_settings
+from vendors import VENDORS
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
@@ -56,21 +55,8 @@ FILES: dict[str, Media] = {
     "word": Document(b"PK\x03\x04", "application/msword"),
 }
 
-OPENAI_TAKES = {
-    "png",
-    "jpeg",
-    "gif",
-    "webp",
-    "image by URL",
-    "pdf",
-    "text",
-    "csv",
-    "wav",
-    "mp3",
-    "tiff",
-    "word",
-}
-ANTHROPIC_TAKES = {"png", "jpeg", "gif", "webp", "image by URL", "pdf", "pdf by URL", "text", "csv"}
+BOTH = {"png", "jpeg", "gif", "webp", "image by URL", "pdf", "text", "csv"}
+TAKEN = {"openai": BOTH | {"tiff", "word", "wav", "mp3"}, "anthropic": BOTH | {"pdf by URL"}}
 """Those that the adapters send; the vendor itself says whether it takes TIFF and Word."""
 
 
@@ -79,58 +65,29 @@ def ask_about(*files: Media) -> Request:
     return replace(PLAIN, messages=(UserMessage("What is it?", shown),))
 
 
-def make_openai(server: OpenAIServer) -> Any:
-    from njrt.models.openai import OpenAI
-
-    return OpenAI("gpt-4.1", vendor_url=server.base_url, key=KEY, retries=0)
-
-
-def make_anthropic(server: AnthropicServer) -> Any:
-    from njrt.models.anthropic import Anthropic
-
-    return Anthropic("claude-sonnet-5-5", vendor_url=server.url, key=ANTHROPIC_KEY, retries=0)
-
-
 @pytest.mark.parametrize("name", FILES)
-def test_chat_completions_are_sent_what_they_take(name):
+@pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)
+def test_vendors_are_sent_what_they_take(vendor, name):
     request = ask_about(FILES[name])
-    with OpenAIServer([says("fine")]) as server:
-        model = make_openai(server)
-        if name not in OPENAI_TAKES:
-            with pytest.raises(
-                RejectedRequestError, match=r"`file0` is .* which this model cannot be sent"
-            ):
+    with vendor.server([vendor.say("fine")]) as server:
+        model = vendor.connect(server)
+        if name not in TAKEN[vendor.name] or name in ("tiff", "word"):
+            is_sent = name in TAKEN[vendor.name]
+            refused = r"`file0` is .* which this model cannot be sent"
+            words = r"rejected the request.*`file0` \(" if is_sent else refused
+            with pytest.raises(RejectedRequestError, match=words):
                 model.ask(request)
-            assert server.seen == []
-        elif name in ("tiff", "word"):
-            with pytest.raises(RejectedRequestError, match=r"rejected the request.*`file0` \("):
-                model.ask(request)
-        else:
-            assert model.ask(request).message.text == "fine"
-            content = server.seen[0].body["messages"][1]["content"]
-            assert content[0]["text"].startswith("<file0>:")
-            assert content[-1] == {"type": "text", "text": "What is it?"}
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_the_messages_api_is_sent_what_it_takes(name):
-    with AnthropicServer([message(text("fine"))]) as server:
-        model = make_anthropic(server)
-        if name not in ANTHROPIC_TAKES:
-            with pytest.raises(
-                RejectedRequestError, match=r"`file0` is .* which this model cannot be sent"
-            ):
-                model.ask(ask_about(FILES[name]))
-            assert server.seen == []
-        else:
-            assert model.ask(ask_about(FILES[name])).message.text == "fine"
-            content = server.seen[0].body["messages"][0]["content"]
-            assert content[0]["text"].startswith("<file0>:")
+            assert bool(server.seen) is is_sent
+            return
+        assert model.ask(request).message.text == "fine"
+        content = server.seen[0].body["messages"][-1]["content"]
+    assert content[0]["text"].startswith("<file0>:")
+    assert content[-1]["text"] == "What is it?"
 
 
 def test_the_bytes_arrive_as_they_are():
     with OpenAIServer([says("fine")]) as server:
-        make_openai(server).ask(ask_about(FILES["png"], FILES["pdf"], FILES["wav"]))
+        VENDORS["openai"].connect(server).ask(ask_about(FILES["png"], FILES["pdf"], FILES["wav"]))
         parts = [
             part for part in server.seen[0].body["messages"][1]["content"] if part["type"] != "text"
         ]
@@ -175,7 +132,7 @@ def test_a_server_that_fails_on_a_file_is_said_to_have_been_sent_it(status):
     body = {"error": {"message": "image input is not supported"}}
     kinds = (RejectedRequestError, ServerError)
     with OpenAIServer([Status(status, body=body)]) as server, pytest.raises(kinds) as caught:
-        make_openai(server).ask(ask_about(FILES["png"]))
+        VENDORS["openai"].connect(server).ask(ask_about(FILES["png"]))
     assert "it was sent `file0` (image/png)" in str(caught.value)
 
 

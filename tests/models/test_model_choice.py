@@ -102,7 +102,8 @@ URL_KEYS = [
     ({"NJC_BASE_URL": "http://127.0.0.1:9/v1"}, "http://127.0.0.1:9/other", "own"),
     ({"NJC_BASE_URL": "http://127.0.0.1:9/v1"}, "http://127.0.0.1:8/v1", None),
     ({"NJC_BASE_URL": "http://127.0.0.1:9/v1"}, "https://127.0.0.1:9/v1", None),
-    ({"NJC_BASE_URL": "https://a.example/v1"}, "https://a.example:443/v1", "own"),
+    ({"NJC_BASE_URL": "https://a.example/v1"}, "https://A.example/v1", "own"),
+    ({"NJC_BASE_URL": "https://a.example/v1"}, "https://a.example:443/v1", None),
     ({"NJC_BASE_URL": "https://a.example/v1"}, "https://a.example.org/v1", None),
     ({"NJC_BASE_URL": "https://a.example@b.example"}, "https://a.example", None),
     ({}, "https://api.openai.com/v1", "vendor"),
@@ -131,7 +132,7 @@ def test_a_server_of_the_program_gets_no_key_of_the_environment(ask, monkeypatch
 def test_a_server_that_needs_a_key_names_the_variable(ask):
     with OpenAIServer() as server:
         model = choose_model(Options(model="gpt-4.1", base_url=server.base_url), OPENAI)
-        with pytest.raises(AuthenticationError, match=r"needs a key for .*; check NJC_API_KEY"):
+        with pytest.raises(AuthenticationError, match=r"no key to ask .*; set NJC_API_KEY"):
             ask(model, REQUEST)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import tracemalloc
-import zlib
 from dataclasses import replace
 from importlib import import_module
 
@@ -13,32 +11,20 @@ import pytest
 
 from conversations import PLAIN
 from loopback import Endless, Loopback, Raw
-from njrt.errors import AuthenticationError, ServerError
+from njrt.errors import ServerError
 from njrt.models.http_client import MAX_BODY_BYTES
 from vendors import VENDORS, Vendor
 
 both_vendors = pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)
-MEGABYTES = 512
-
-
-def pack_zeros() -> bytes:
-    """So many megabytes, packed: a block of deflate that is repeated, without the checksum at the end."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
-    block = packer.compress(bytes(2**20)) + packer.flush(zlib.Z_FULL_FLUSH)
-    return gzip.compress(b"")[:10] + block * MEGABYTES
 
 
 @both_vendors
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
-@pytest.mark.parametrize("form", ["gzip bomb", "endless"])
-def test_a_body_is_limited_while_it_is_read_and_unpacked(
-    vendor: Vendor, kind: str, form: str
-) -> None:
-    bomb = Raw(pack_zeros(), kind, headers={"content-encoding": "gzip"})
+def test_a_body_is_limited_while_it_is_read(vendor: Vendor, kind: str) -> None:
     endless = Endless(f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n\r\n".encode(), bytes(2**20))
     is_streamed = kind == "text/event-stream"
     request = replace(PLAIN, on_text=(lambda text: None) if is_streamed else None)
-    with Loopback([bomb if form == "gzip bomb" else endless]) as server:
+    with Loopback([endless]) as server:
         model = vendor.connect(server)
         import_module(model.sdk)  # takes memory too
         tracemalloc.start()
@@ -51,50 +37,31 @@ def test_a_body_is_limited_while_it_is_read_and_unpacked(
     assert peak < 8 * MAX_BODY_BYTES
 
 
-def deflate_raw(text: bytes) -> bytes:
-    return zlib.compress(text)[2:-4]
+@both_vendors
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "x-gzip", "identity", ""])
+def test_only_plain_bodies_are_read(vendor: Vendor, encoding: str, is_streamed: bool) -> None:
+    """A packed body may be of any size when it is unpacked, so none is asked for."""
+    kind = "text/event-stream" if is_streamed and encoding not in ("identity", "") else ""
+    body = Raw(json.dumps(vendor.say("Yes.").body), kind, headers={"content-encoding": encoding})
+    with vendor.server([body]) as server:
+        model = vendor.connect(server)
+        request = replace(PLAIN, on_text=(lambda text: None) if is_streamed else None)
+        if encoding in ("identity", ""):
+            assert model.ask(request).message.text == "Yes."
+        else:
+            with pytest.raises(ServerError, match=f"encoding '{encoding}' was not asked for"):
+                model.ask(request)
+        assert server.seen[0].headers["accept-encoding"] == "identity"
 
 
 @both_vendors
-@pytest.mark.parametrize(
-    ("encoding", "pack"),
-    [("", bytes), ("gzip", gzip.compress), ("deflate", zlib.compress), ("deflate", deflate_raw)],
-)
-def test_replies_are_unpacked(vendor: Vendor, encoding: str, pack) -> None:
-    body = pack(json.dumps(vendor.say("Yes.").body).encode())
-    with vendor.server([Raw(body, headers={"content-encoding": encoding})]) as server:
-        assert vendor.connect(server).ask(PLAIN).message.text == "Yes."
-        assert server.seen[0].headers["accept-encoding"] == "gzip, deflate"
-
-
-@both_vendors
-@pytest.mark.parametrize(
-    ("encoding", "words"),
-    [
-        ("br", "encoding 'br' was not asked for"),
-        ("x-gzip", "encoding 'x-gzip' was not asked for"),
-        ("gzip", "cannot be unpacked"),
-    ],
-)
-def test_what_cannot_be_unpacked_is_an_error(vendor: Vendor, encoding: str, words: str) -> None:
-    nonsense = Raw(b"\xff\xff nonsense", headers={"content-encoding": encoding})
-    with vendor.server([nonsense]) as server, pytest.raises(ServerError, match=words):
-        vendor.connect(server).ask(PLAIN)
-
-
-@both_vendors
-def test_a_key_is_not_sent_through_a_proxy_without_encryption(
-    vendor: Vendor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+def test_plain_http_goes_through_no_proxy(vendor: Vendor, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("http_proxy", "all_proxy"):
+        monkeypatch.setenv(variable, "http://proxy.invalid:3128")
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
     with vendor.server([vendor.say("Yes.")]) as server:
-        words = r"through the proxy http://proxy\.example .* NO_PROXY=127\.0\.0\.1"
-        with pytest.raises(AuthenticationError, match=words):
-            vendor.connect(server, allow_http=True).ask(PLAIN)
-        assert server.seen == []
-        monkeypatch.setenv("no_proxy", "127.0.0.1")
         assert vendor.connect(server).ask(PLAIN).message.text == "Yes."
 
 

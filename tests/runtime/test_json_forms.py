@@ -15,14 +15,12 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Required, T
 
 import pytest
 from pydantic import (
-    AfterValidator,
     AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
     Strict,
-    StringConstraints,
 )
 
 from njrt.messages import ANSWER_DECODER
@@ -222,25 +220,13 @@ def test_other_numbers_of_an_answer_are_plain():
     ("declared", "one", "other"),
     [
         (dict[int, str], "1", "01"),
-        (dict[int, str], "1", " 1"),
         (dict[float, str], "1", "1.0"),
-        (dict[bool, str], "true", "yes"),
-        (dict[decimal.Decimal, str], "1.5", "1.50"),
-        (dict[datetime.date, str], "2024-02-29", "2024-02-29T00:00:00"),
-        (dict[uuid.UUID, str], "0" * 32, f"{'0' * 8}-0000-0000-0000-{'0' * 12}"),
         (dict[Alias, str], "ONE", "FIRST"),
-        (dict[Annotated[str, StringConstraints(strip_whitespace=True)], str], "a", "a "),
-        (dict[Annotated[int, AfterValidator(lambda number: number % 2)], str], "1", "3"),
-        (dict[int, str] | None, "1", "01"),
     ],
 )
-def test_keys_that_become_equal_are_refused(declared, one, other):
-    form = make_json_form(declared)
-    with pytest.raises(ValueError, match="are the same key"):
-        form.decode({one: "a", other: "b"})
-    assert len(form.decode({one: "a"})) == 1
-    with pytest.raises(ValueError, match=r"x: .* are the same key"):
-        make_json_form(dict[str, declared]).decode({"x": {one: "a", other: "b"}})
+def test_of_names_that_mean_one_key_the_last_counts(declared, one, other):
+    """As in JSON, where a name that comes again replaces the first."""
+    assert [*make_json_form(declared).decode({one: "a", other: "b"}).values()] == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -360,7 +346,6 @@ def test_strict_types_are_read():
         (dict[str, list[str]], {"a": ["b", "\ud800"]}, "a.1: .*lone surrogates"),
         (dict[str, int], {"\udfff": 1}, "lone surrogates"),
         (list[float], [1, float("inf")], "1: .*finite"),
-        (dict[float, int], {"nan": 1}, "finite"),
         (dict[datetime.date, int], {"1704153600": 1}, "format date"),
         (Literal[Color.RED, "x"], "BLUE", "^Input should be 'RED' or 'x'$"),
         (Order, ["a"], "dictionary"),
@@ -465,10 +450,12 @@ def test_names_that_are_no_fields_are_sent_back(declared, written, message):
         make_json_form(declared).decode(written)
 
 
-def test_other_names_of_fields_and_extra_fields_are_read():
+def test_fields_have_the_names_of_their_schema():
     form = make_json_form(Renamed)
-    assert form.decode({"full": "a", "another": "b"}) == Renamed(full="a", other="b")
-    assert form.decode({"fullName": "a"}).full == "a"
+    assert form.decode({"fullName": "a", "other": "b"}) == Renamed(full="a", other="b")
+    for name in ("full", "another"):
+        with pytest.raises(ValueError, match="the fields are `fullName`, `other`"):
+            form.decode({name: "a"})
     assert make_json_form(Extra).decode({"size": 3}) == Extra(size=3)
 
 

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def nobody() -> Scripted:
 
 
 def played(path: Path, mode: RecordMode, model: Scripted, *requests: Request) -> list[Reply]:
-    with Recorder(path, mode, today=lambda: "2026-03-01", note="for a test") as recorder:
+    with Recorder(path, mode) as recorder:
         layered = LayeredModel(model, (recorder,))
         return [layered.ask(request) for request in requests]
 
@@ -83,8 +84,7 @@ def test_a_recording_is_text_for_people(path: Path) -> None:
         "format": 1,
         "model": "m-1",
         "protocol": "tools",
-        "date": "2026-03-01",
-        "note": "for a test",
+        "date": time.strftime("%Y-%m-%d"),
     }
     assert [list(entry) for entry in entries] == [["place", "turn", "key", "shown", "reply"]] * 2
     assert entries[0]["shown"] == [
@@ -390,7 +390,7 @@ def test_concurrent_blocks_are_recorded_in_the_order_in_which_they_began(path: P
             await model.aask(request)
 
     async def all_blocks(mode: RecordMode) -> None:
-        with Recorder(path, mode, today=lambda: "") as recorder:
+        with Recorder(path, mode) as recorder:
             model = LayeredModel(Scripted(answer), (recorder,))
             await asyncio.gather(*(block(model, number) for number in range(20)))
 

@@ -25,7 +25,7 @@ model = njrt.Scripted(lambda request: "3")
 inside, lines, count = True, 0, 0
 
 def ask(**settings):
-    with njrt.using(model=model, budget=njrt.Budget(usd=1), trace="trace.jsonl", max_calls=5, **settings):
+    with njrt.using(model=model, budget=njrt.Budget(usd=1, per='day'), trace="trace.jsonl", max_calls=5, **settings):
         njrt.llm("how many?")
 
 def handle(frame, event, argument):

@@ -281,7 +281,7 @@ def test_rules_of_calls_are_an_approval(way: Callable[[Work], None]) -> None:
 
 
 @pytest.mark.parametrize(
-    "around", [lambda: limit(calls=5), lambda: njrt.using(budget="usd=5 per=run")]
+    "around", [lambda: limit(calls=5), lambda: njrt.using(budget="usd=5 per=day", store="memory:")]
 )
 @pytest.mark.parametrize("way", DOES_NOT_HOLD, ids=get_name)
 def test_a_limit_that_does_not_hold_warns_once(

@@ -196,11 +196,10 @@ def _format_complaints(form: dict[str, Any], vendor: bool) -> Iterator[str]:
         return
     schema = form["json_schema"].get("schema")
     if vendor:
-        if form["json_schema"].get("strict") is not True:
-            yield "'response_format' must be strict."
         if schema.get("type") != "object" or "anyOf" in schema:
             yield "Invalid schema for response_format: the root must have type 'object'."
-        yield from schema_complaints(schema, "schema")
+        if form["json_schema"].get("strict"):
+            yield from schema_complaints(schema, "schema")
 
 
 STRICT_KEYWORDS = {

@@ -9,9 +9,7 @@ import click
 
 from njc.commands.terminal.console import Console, console_flags
 from njc.commands.terminal.flags import (
-    COUNT,
     STORE,
-    refuse_options,
     with_console,
 )
 from njc.project.report import format_count
@@ -31,11 +29,9 @@ from njrt.production.budgets.ledger import (
 )
 from njrt.stores import Store
 
-_DAY = 24 * 3600
 _COLUMNS = (
     TableColumn("budget", can_shrink=True),
     TableColumn("per"),
-    TableColumn("of", can_shrink=True),
     TableColumn("period"),
     TableColumn("spent", is_number=True),
     TableColumn("limit", is_number=True),
@@ -55,29 +51,11 @@ def command() -> None:
 @STORE
 @click.option("--all", "shows_all", is_flag=True, help="Past periods too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with every account.")
-@click.option(
-    "--forget", type=COUNT, metavar="DAYS", help="Delete accounts unchanged for DAYS days."
-)
 @with_console
-def show_usage(
-    console: Console,
-    url: str | None,
-    shows_all: bool,
-    as_json: bool,
-    forget: int | None,
-) -> None:
-    """Show the spending of each budget, or delete old accounts."""
-    if forget is not None:
-        refuse_options("does nothing with --forget, which shows nothing", "shows_all", "as_json")
+def show_usage(console: Console, url: str | None, shows_all: bool, as_json: bool) -> None:
+    """Show the spending of each budget."""
     store = get_store_to_read(url, os.environ)
-    found = list(list_accounts(store))
-    now = store.now()
-    if forget is not None:
-        old = [account for account in found if account.state.at < now - forget * _DAY]
-        for account in old:
-            store.clear(account.key)
-        console.note(f"{store.name}: {format_count(len(old), 'account')} deleted")
-        return
+    found, now = list(list_accounts(store)), store.now()
     if as_json:
         accounts = [account_to_json(account, is_current(account, now)) for account in found]
         console.json({"store": store.name, "accounts": accounts})
@@ -121,9 +99,7 @@ def _find_cache(url: str | None) -> tuple[str, Store, str]:
 
 
 def is_current(account: StoredAccount, now: float) -> bool:
-    """Return whether an account's period continues; the account of a `with` goes with it."""
-    if account.per in ("run", "scope"):
-        return True
+    """Return whether an account's period continues."""
     budget = Budget(per=account.per)  # type: ignore[arg-type]
     return find_period(budget, now)[0] == account.period
 
@@ -134,8 +110,6 @@ def account_to_json(account: StoredAccount, current: bool) -> dict[str, Any]:
     return {
         "budget": account.name,
         "per": account.per,
-        "each": account.each,
-        "owner": account.owner,
         "period": account.period,
         "current": current,
         "usd": None if _is_unpriced(account) else state.usd / NANO,
@@ -154,11 +128,9 @@ def _is_unpriced(account: StoredAccount) -> bool:
 
 def _format_row(account: StoredAccount) -> tuple[str, ...]:
     state, most = account.state, account.state.limit_usd
-    owner = f"{account.each} {account.owner or '(none)'}" if account.each != "all" else "all"
     return (
         account.name,
         account.per,
-        owner,
         account.period,
         "price unknown" if _is_unpriced(account) else format_usd(state.usd / NANO),
         "" if most is None else f"${most:,.2f}" if most == round(most, 2) else format_usd(most),

@@ -51,6 +51,7 @@ FLAGS: Mapping[str, str] = {
     **dict.fromkeys(
         ("cache --folder", "clear --folder"), "set XDG_CACHE_HOME to the folder above it"
     ),
+    "usage --forget": "accounts of past periods stay, a line each, and are shown by --all",
     "cache --output-format": "the line has the number of replies and their size",
     "debug --plain": "leave it out; commands are read line by line",
     "trace --block": "use --search FILE or FILE:LINE",

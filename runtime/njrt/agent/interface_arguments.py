@@ -24,7 +24,7 @@ from njrt.agent.tools import REFERENCE_SCHEMA, TEXT_SCHEMA, Parameter, get_addre
 from njrt.effects import WireValue
 from njrt.interface import Aliases, ByReference, RawJson, References
 from njrt.messages import Json, make_object_schema, round_floats
-from njrt.models.strict_schema import REPLY, is_entry, make_strict_schema, restore_value
+from njrt.models.strict_schema import REPLY, make_strict_schema
 from njrt.outcome import UserValue
 from njrt.records import record, replace
 from njrt.rendering.signatures import format_type
@@ -223,7 +223,7 @@ def _decode_form(
     if not is_scalar and isinstance(value, Mapping) and value.get("type") == "Ref":
         declared = Any if form.declared == UNTYPED else form.declared
         return _decode_reference(declared, value, known)
-    return form.decode(restore_value(value, form.schema, form.schema.get("$defs", {})))
+    return form.decode(value)
 
 
 def _decode_reference(declared: DeclaredType, value: WireValue, known: KnownObjects) -> UserValue:
@@ -296,6 +296,8 @@ def _is_subclass(origin: Any, cls: type) -> bool:
 
 
 def _list_entries(value: WireValue) -> list[tuple[WireValue, WireValue]]:
-    if not isinstance(value, list) or not all(is_entry(entry) for entry in value):
+    if not isinstance(value, list) or not all(
+        isinstance(entry, Mapping) and entry.keys() == {"key", "value"} for entry in value
+    ):
         raise ValueError('it must be a list of {"key": KEY, "value": VALUE}, or a reference')
     return [(entry["key"], entry["value"]) for entry in value]

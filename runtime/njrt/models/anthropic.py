@@ -35,6 +35,7 @@ from njrt.messages import (
     UserMessage,
     VendorContent,
 )
+from njrt.models.prices import add_price
 from njrt.models.remote import MAX_RETRIES, THINKING_TOKENS, VendorModel
 from njrt.models.request_parts import (
     build_file,
@@ -43,7 +44,7 @@ from njrt.models.request_parts import (
 )
 from njrt.models.response import MalformedReplyError, read_token_count, validate_reply
 from njrt.models.server import Server
-from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
+from njrt.models.strict_schema import is_strict, make_strict_schema, unwrap_reply
 from njrt.records import record
 
 Body = dict[str, Any]
@@ -58,11 +59,6 @@ NON_THINKING_PREFIXES = ("claude-3", "claude-haiku-4", "claude-sonnet-4", "claud
 def count_thinking_tokens(model: str) -> int:
     """Return the tokens that a model may use for thinking, beyond its reply."""
     return 0 if model.startswith(NON_THINKING_PREFIXES) else THINKING_TOKENS
-
-
-def find_vendor_url(environ: Mapping[str, str]) -> str:
-    """Return the URL of Anthropic's API or of its substitute."""
-    return environ.get("ANTHROPIC_BASE_URL") or VENDOR_URL
 
 
 class Anthropic(VendorModel):
@@ -84,7 +80,7 @@ class Anthropic(VendorModel):
         retries: int = MAX_RETRIES,
         allow_http: bool = False,
     ) -> None:
-        url = vendor_url or find_vendor_url(os.environ)
+        url = vendor_url or os.environ.get("ANTHROPIC_BASE_URL") or VENDOR_URL
         server = Server(url, "ANTHROPIC_API_KEY", allow_http)
         super().__init__(f"anthropic/{model}", "tools", server, key, retries)
         self._model = model
@@ -94,11 +90,21 @@ class Anthropic(VendorModel):
         return make_message_body(request, self._model)
 
     @asynccontextmanager
-    async def open_stream(
-        self, api: Any, arguments: Body
-    ) -> AsyncIterator[tuple[Any, MessageSnapshot]]:
+    async def open_stream(self, api: Any, arguments: Body) -> AsyncIterator[tuple[Any, Any]]:
         async with api.stream(**arguments) as stream:
-            yield stream, MessageSnapshot(stream)
+            yield stream, stream
+
+    def read_piece(self, state: Any, event: Any) -> str:
+        match event.type:
+            case "text":
+                return str(event.text)
+            case "input_json":
+                return str(event.partial_json)
+        return ""
+
+    def get_snapshot(self, state: Any) -> tuple[Any, bool]:
+        message = state.current_message_snapshot
+        return message, bool(message.stop_reason)
 
     def read_response(self, response: Any, request: Request) -> Reply:
         message = validate_reply(response, _Message)
@@ -108,44 +114,15 @@ class Anthropic(VendorModel):
             self.read_usage(response.get("usage")),
             message.model or self._model,
         )
-        return reply if request.schema is None else restore_strict_reply(reply, request.schema)
+        return reply if request.schema is None else unwrap_reply(reply)
 
-    def parse_usage(self, usage: Any) -> tuple[Usage, int]:
+    def read_usage(self, usage: Any) -> Usage:
+        if usage is None:
+            return Usage()
         names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
         uncached, cached, written = (read_token_count(usage, name) for name in names)
         output = read_token_count(usage, "output_tokens")
-        return Usage(uncached + cached + written, output, cached), written
-
-
-class MessageSnapshot:
-    """A streamed message so far (state: the SDK's, and the arguments of calls as written)."""
-
-    def __init__(self, stream: Any) -> None:
-        self.is_complete = False
-        self._stream = stream
-        self._inputs: dict[int, str] = {}
-
-    def add(self, event: Any) -> None:
-        match event.type:
-            case "content_block_delta" if event.delta.type == "input_json_delta":
-                before = self._inputs.get(event.index, "")
-                self._inputs[event.index] = before + event.delta.partial_json
-            case "message_stop":
-                self.is_complete = True
-
-    @property
-    def text(self) -> str:
-        blocks = self._stream.current_message_snapshot.content
-        texts = [block.text for block in blocks if block.type == "text"]
-        return "\n".join(filter(None, [*texts, *self._inputs.values()]))
-
-    @property
-    def usage(self) -> Any:
-        return self.build()["usage"]
-
-    def build(self) -> Body:
-        message: Body = self._stream.current_message_snapshot.to_dict(warnings=False)
-        return message
+        return add_price(self.name, Usage(uncached + cached + written, output, cached), written)
 
 
 @record
@@ -178,8 +155,9 @@ def make_message_body(request: Request, model: str) -> Body:
     if request.tools:
         body["tools"] = [_build_tool(tool) for tool in request.tools]
     if request.schema is not None:
-        reply = _build_tool(Tool("reply", "Reply.", make_strict_schema(request.schema)))
-        body["tools"] = [reply | {"strict": True}]
+        schema = make_strict_schema(request.schema)
+        reply = _build_tool(Tool("reply", "Reply.", schema))
+        body["tools"] = [reply | {"strict": is_strict(schema)}]
         body["tool_choice"] = {"type": "tool", "name": "reply"}
     if request.system:
         body["system"] = [{"type": "text", "text": request.system} | CACHED]

@@ -113,29 +113,29 @@ def _suggest_name(name: str) -> str:
 
 def find_server_key(base_url: str, environ: Mapping[str, str]) -> str | None:
     """Return the key that is configured for the server at `base_url`, or None."""
-    from njrt.models.openai import find_vendor_url
+    from njrt.models.openai import VENDOR_URL
     from njrt.models.server import OWN_KEY_VARIABLE, have_same_origin
 
     key = environ.get(OWN_KEY_VARIABLE)
     if key and have_same_origin(base_url, environ.get("NJC_BASE_URL", "")):
         return key
-    if have_same_origin(base_url, find_vendor_url(environ)):
+    if have_same_origin(base_url, environ.get("OPENAI_BASE_URL") or VENDOR_URL):
         return environ.get("OPENAI_API_KEY")
     return None
 
 
 def _get_openai(model: str | None, base_url: str | None, environ: Mapping[str, str]) -> Model:
-    from njrt.models.openai import OpenAI, find_vendor_url
+    from njrt.models.openai import OpenAI
 
     key = find_server_key(base_url, environ) if base_url else environ.get("OPENAI_API_KEY")
-    urls = {"base_url": base_url, "vendor_url": find_vendor_url(environ)}
+    urls = {"base_url": base_url, "vendor_url": environ.get("OPENAI_BASE_URL")}
     return _share_model(OpenAI, model, key, environ, **urls)
 
 
 def _get_anthropic(model: str, environ: Mapping[str, str]) -> Model:
-    from njrt.models.anthropic import Anthropic, find_vendor_url
+    from njrt.models.anthropic import Anthropic
 
-    key, url = environ.get("ANTHROPIC_API_KEY"), find_vendor_url(environ)
+    key, url = environ.get("ANTHROPIC_API_KEY"), environ.get("ANTHROPIC_BASE_URL")
     return _share_model(Anthropic, model, key, environ, vendor_url=url)
 
 

@@ -5,8 +5,9 @@
                                               another request the limits and budgets are checked
     HTTP 200 {"error": {"code": 502}}         becomes HTTP 502, which the SDK retries
 
-The SDK has the connection, the key, the retries and the streams. Redirects are not followed, since
-the key would travel with them. Not counted: retries by PydanticAI's providers.
+The SDK has the connection, the key, the retries and the streams. Bodies are read up to a limit, and
+not packed. Redirects are not followed, since the key would travel with them. Not counted: retries
+by PydanticAI's providers.
 """
 
 from __future__ import annotations
@@ -15,11 +16,10 @@ import asyncio
 import re
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from njrt.errors import ModelError, NaturalError
@@ -27,7 +27,7 @@ from njrt.messages import CallAttempt, Reply, Request, Usage, add_usage
 from njrt.models.response import MalformedReplyError, parse_json
 
 MAX_BODY_BYTES = 16 * 2**20
-"""Maximal bytes of an unpacked response; a model's reply has less than a megabyte."""
+"""Maximal bytes of a response; a model's reply has less than a megabyte."""
 
 UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"})
 """Names of httpx exceptions that are raised before a request is sent."""
@@ -41,17 +41,14 @@ class Bill:
     def __init__(self, model: str, request: Request) -> None:
         self._model = model
         self._before_call = request.before_call
-        self._lost: list[CallAttempt] = []
+        self._ended: list[CallAttempt] = []
         self._began: float | None = None
         self._refusal: NaturalError | None = None
-        self._known: Usage | None = None
-        self._is_whole = False
 
     async def open_call(self) -> None:
         """Count a call that is about to be sent; raise a LimitError if no other may be made."""
         if self._began is not None:
-            self._lost.append(self._make_attempt("ServerError", NOTHING))
-            self._began = None
+            self.end_call("ServerError")
             try:
                 if self._before_call is not None:
                     # This may write to a store, which must not block the event loop.
@@ -66,32 +63,29 @@ class Bill:
         """Drop the last call, which was not billed."""
         self._began = None
 
-    def report_usage(self, usage: Usage | None, is_whole: bool) -> None:
-        """Note the usage of a call without a reply; `is_whole` if it is all that the call used."""
-        self._known, self._is_whole = usage, is_whole
+    def end_call(self, outcome: str, used: Usage = NOTHING) -> None:
+        """Count the last call, with what it is known to have used."""
+        now = time.monotonic()
+        seconds = round(now - (self._began or now), 6)
+        self._ended.append(CallAttempt(self._model, outcome, used, seconds))
+        self._began = None
 
     def finish(self, reply: Reply) -> Reply:
         """Return the reply with all its calls, if there were several."""
-        if not self._lost:
+        if not self._ended:
             return reply
-        attempts = (*self._lost, self._make_attempt("used", reply.usage))
-        used = add_usage(attempt.usage for attempt in attempts)
-        return replace(reply, usage=used, attempts=attempts)
+        self.end_call("used", reply.usage)
+        used = add_usage(attempt.usage for attempt in self._ended)
+        return replace(reply, usage=used, attempts=tuple(self._ended))
 
     def fail(self, error: NaturalError) -> NaturalError:
         """Return the error with its calls, if there were several or one with known usage."""
-        attempts = list(self._lost)
-        is_made = self._began is not None or self._known is not None
-        if is_made and isinstance(error, ModelError):
-            outcome = "unusable" if self._is_whole and self._known else type(error).__name__
-            attempts.append(self._make_attempt(outcome, self._known or NOTHING))
-        if self._lost or self._known is not None:
-            error.attempts = tuple(attempts)
+        has_calls = bool(self._ended)
+        if self._began is not None and isinstance(error, ModelError):
+            self.end_call(type(error).__name__)
+        if has_calls:
+            error.attempts = tuple(self._ended)
         return error
-
-    def _make_attempt(self, outcome: str, used: Usage) -> CallAttempt:
-        now = time.monotonic()
-        return CallAttempt(self._model, outcome, used, round(now - (self._began or now), 6))
 
 
 current_bill: ContextVar[Bill | None] = ContextVar("njrt.models.bill", default=None)
@@ -104,45 +98,61 @@ def make_client_class(base: Any, failure: type[Exception]) -> Any:
     What ends a call is the cause of a `failure`, the base of the SDK's exceptions: one that is no
     more than that passes through the SDK without a retry.
     """
+    http: Any = sys.modules[base.build_request.__module__.partition(".")[0]]  # httpx, httpx2
+
+    class LimitedStream(http.AsyncByteStream):  # type: ignore[misc]
+        def __init__(self, stream: Any) -> None:
+            self._stream, self._length = stream, 0
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for data in self._stream:
+                self._length += len(data)
+                if self._length > MAX_BODY_BYTES:
+                    raise MalformedReplyError(f"it is longer than {MAX_BODY_BYTES:,} bytes")
+                yield data
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
 
     class BilledClient(base):  # type: ignore[misc]
         async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
-            send = partial(super().send, request, stream=True, **options)
+            bill = current_bill.get() if request.method == "POST" else None
             try:
-                return await _send(send, request, stream)
+                if bill is not None:
+                    await bill.open_call()
+                response = await super().send(request, stream=True, **options)
+                response.stream = LimitedStream(response.stream)
+                response = await prepare_response(response, stream)
             except (NaturalError, MalformedReplyError) as error:
                 raise failure(str(error)) from error
+            except Exception as error:
+                if bill is not None and not was_sent(error):
+                    bill.cancel_call()
+                raise
+            if bill is not None and not response.is_success:
+                bill.cancel_call()
+            return response
 
     return BilledClient
 
 
-async def _send(send: Callable[[], Any], request: Any, is_streamed: bool) -> Any:
-    """Return the response: an event stream that the caller reads, or any other with its body."""
-    bill = current_bill.get() if request.method == "POST" else None
-    if bill is not None:
-        await bill.open_call()
+async def prepare_response(response: Any, is_streamed: bool) -> Any:
+    """Return an event stream as it is, and any other response with its body and true status."""
     try:
-        response = await send()
-    except Exception as error:
-        if bill is not None and not was_sent(error):
-            bill.cancel_call()
-        raise
-    if is_streamed and response.is_success and is_event_stream(response.headers):
-        return _rebuild(response, stream=_make_stream(response))
-    try:
-        body = b"".join([data async for data in _read_limited(response)])
+        encoding = response.headers.get("content-encoding", "identity")
+        if encoding.strip().lower() not in ("", "identity"):
+            raise MalformedReplyError(f"its encoding {encoding[:40]!r} was not asked for")
+        if is_streamed and response.is_success and is_event_stream(response.headers):
+            return response
+        body = await response.aread()
     except Exception:
+        await response.aclose()
         if response.is_success:
             raise
-        body = b""  # the status says enough
-    finally:
-        await response.aclose()
-    whole = _rebuild(response, content=body)
+        return type(response)(response.status_code, request=response.request)
     if response.is_success and (status := find_error_status(body)):
-        whole.status_code = status
-    if bill is not None and not whole.is_success:
-        bill.cancel_call()
-    return whole
+        response.status_code = status
+    return response
 
 
 def is_event_stream(headers: Mapping[str, str]) -> bool:
@@ -160,51 +170,6 @@ def find_error_status(body: bytes) -> int | None:
                 code = str(error.get("code")) if isinstance(error, dict) else ""
                 return int(code) if re.fullmatch("[45][0-9][0-9]", code) else 502
     return None
-
-
-def _rebuild(response: Any, **content: Any) -> Any:
-    """Return the response with another, unpacked body."""
-    packed = ("content-encoding", "content-length", "transfer-encoding")
-    headers = [item for item in response.headers.multi_items() if item[0].lower() not in packed]
-    return type(response)(
-        response.status_code,
-        headers=headers,
-        request=response.request,
-        extensions=response.extensions,
-        **content,
-    )
-
-
-def _make_stream(response: Any) -> Any:
-    """Return the unpacked body, as a stream of the HTTP library that the SDK has chosen."""
-    base: Any = sys.modules[type(response).__module__].AsyncByteStream
-
-    class LimitedStream(base):  # type: ignore[misc]
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            async for data in _read_limited(response):
-                yield data
-
-        async def aclose(self) -> None:
-            await response.aclose()
-
-    return LimitedStream()
-
-
-async def _read_limited(response: Any) -> AsyncIterator[bytes]:
-    encoding = response.headers.get("content-encoding", "").strip().lower()
-    if encoding not in ("", "identity", "gzip", "deflate"):
-        raise MalformedReplyError(f"its encoding {encoding[:40]!r} was not asked for")
-    length = 0
-    try:
-        async for data in response.aiter_bytes():
-            length += len(data)
-            if length > MAX_BODY_BYTES:
-                raise MalformedReplyError(f"it is longer than {MAX_BODY_BYTES:,} bytes")
-            yield data
-    except Exception as error:
-        if type(error).__name__ == "DecodingError":  # the SDK would take it for a lost connection
-            raise MalformedReplyError("it cannot be unpacked") from None
-        raise
 
 
 def was_sent(failure: BaseException) -> bool:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import Context
-from functools import partial
 from typing import Any, TypeVar
 
 from njrt.timeouts import make_service_thread
@@ -30,8 +29,8 @@ class Network:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._clients: dict[object, Any] = {}
-        self._exchanges: set[asyncio.Task[Any]] = set()
-        self._thread = make_service_thread(self._loop.run_forever, "njrt-network", close_network)
+        self._end = asyncio.Event()
+        self._thread = make_service_thread(self._serve, "njrt-network", close_network)
         Context().run(self._thread.start)  # each exchange runs in the context of its caller
 
     def run(self, exchange: Coroutine[Any, Any, T]) -> T:
@@ -46,13 +45,17 @@ class Network:
             )
         future = self.start(exchange)
         try:
-            return future.result()()
+            return future.result()
         finally:
             future.cancel()
 
     async def arun(self, exchange: Coroutine[Any, Any, T]) -> T:
         """Run `exchange` on the network's loop without blocking the caller's."""
-        return (await asyncio.wrap_future(self.start(exchange)))()
+        return await asyncio.wrap_future(self.start(exchange))
+
+    def start(self, exchange: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start `exchange` on the network's loop, in the caller's context; a cancel ends it."""
+        return asyncio.run_coroutine_threadsafe(_run_exchange(exchange), self._loop)
 
     def get_client(self, owner: object, connect: Callable[[], Any]) -> Any:
         """Return the client of `owner`, made by `connect` when first needed, on this loop."""
@@ -62,47 +65,30 @@ class Network:
 
     def close(self) -> None:
         """Cancel running exchanges, close the clients and end the thread."""
-        with suppress(Exception):
-            closing = asyncio.run_coroutine_threadsafe(self._close_clients(), self._loop)
-            closing.result(timeout=2)
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        with suppress(RuntimeError):  # it is closed
+            self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join(timeout=2)
-        if not self._thread.is_alive():
-            self._loop.close()
 
-    def start(self, exchange: Coroutine[Any, Any, T]) -> Future[Callable[[], T]]:
-        """Start `exchange` on the network's loop, in the caller's context; a cancel ends it."""
-        return asyncio.run_coroutine_threadsafe(self._run_exchange(exchange), self._loop)
+    def _serve(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._wait_for_end())
 
-    async def _run_exchange(self, exchange: Coroutine[Any, Any, T]) -> Callable[[], T]:
-        """Return what the caller calls for the result of an exchange."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._exchanges.add(task)
-        try:
-            result = await exchange
-        except (KeyboardInterrupt, SystemExit) as error:  # which would end the loop
-            return partial(_raise, error)
-        finally:
-            self._exchanges.discard(task)
-        return lambda: result
-
-    async def _close_clients(self) -> None:
-        await asyncio.sleep(0)  # so that all exchanges have started
-        for task in self._exchanges:
-            task.cancel()
-        await asyncio.gather(*self._exchanges, return_exceptions=True)
+    async def _wait_for_end(self) -> None:
+        await self._end.wait()
+        exchanges = asyncio.all_tasks() - {asyncio.current_task()}
+        for exchange in exchanges:
+            exchange.cancel()
+        await asyncio.gather(*exchanges, return_exceptions=True)
         for client in self._clients.values():
-            await client.close()
-        # Tasks close the generators that were dropped, and then those that these have read.
-        for _ in range(8):
-            await asyncio.sleep(0)
-            others = asyncio.all_tasks() - {asyncio.current_task()}
-            await asyncio.gather(*others, return_exceptions=True)
+            with suppress(Exception):
+                await client.close()
 
 
-def _raise(error: BaseException) -> Any:
-    raise error
+async def _run_exchange(exchange: Coroutine[Any, Any, T]) -> T:
+    try:
+        return await exchange
+    except (KeyboardInterrupt, SystemExit) as error:  # from a model's code; it would end the loop
+        raise RuntimeError(f"a model raised {type(error).__name__}") from error
 
 
 _network_lock = threading.RLock()

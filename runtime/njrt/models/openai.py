@@ -12,7 +12,6 @@ Models behind a base_url are asked in plain text unless `protocol` is set, with 
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -34,6 +33,7 @@ from njrt.messages import (
     UserMessage,
 )
 from njrt.models.decision_endpoints import ask_openai
+from njrt.models.prices import add_price
 from njrt.models.remote import MAX_RETRIES, THINKING_TOKENS, VendorModel
 from njrt.models.request_parts import (
     build_file,
@@ -43,7 +43,7 @@ from njrt.models.request_parts import (
 )
 from njrt.models.response import MalformedReplyError, parse_json, read_token_count, validate_reply
 from njrt.models.server import OWN_KEY_VARIABLE, Server
-from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
+from njrt.models.strict_schema import is_strict, make_strict_schema, unwrap_reply
 from njrt.questions import read_letters
 from njrt.records import record, replace
 
@@ -80,11 +80,6 @@ def find_tools_of_thinking_model(model: str) -> str | None:
     return THINKING_FAMILIES[max(prefixes, key=len)] if prefixes else None
 
 
-def find_vendor_url(environ: Mapping[str, str]) -> str:
-    """Return the URL of OpenAI's API or of its substitute."""
-    return environ.get("OPENAI_BASE_URL") or VENDOR_URL
-
-
 class OpenAI(VendorModel):
     """The model `model` of OpenAI or of the server at `base_url`; None is the first that it lists.
 
@@ -109,28 +104,27 @@ class OpenAI(VendorModel):
         thinking = find_tools_of_thinking_model(model or "")
         textual = base_url is not None or thinking == "never"
         variable = "OPENAI_API_KEY" if base_url is None else OWN_KEY_VARIABLE
+        url = base_url or vendor_url or os.environ.get("OPENAI_BASE_URL") or VENDOR_URL
         super().__init__(
             f"openai/{model}" if model else f"the first model of {base_url}",
             "text" if textual else "tools",
-            Server(base_url or vendor_url or find_vendor_url(os.environ), variable, allow_http),
+            Server(url, variable, allow_http),
             key,
             retries,
         )
         self._model = model
         self.is_own_server = base_url is not None
-        self._listing = asyncio.Lock()
         self.thinking_tokens = THINKING_TOKENS if thinking else 0
         self.has_decisions = base_url is None and model in DECISION_MODELS
         self.can_decide = self.has_decisions or base_url is not None or not thinking
 
     async def exchange(self, request: Request) -> Reply:
         if self._model is None:
-            async with self._listing:
-                self._model = self._model or await self._find_first_model()
+            self._model = await self._find_first_model()
         if self.has_decisions and request.question is not None:
             with self.explained(request):
                 reply = await ask_openai(self.get_client(), self._model, request, request.question)
-            return replace(reply, usage=self.price(reply.usage, 0))
+            return replace(reply, usage=add_price(self.name, reply.usage, 0))
         try:
             return await super().exchange(request)
         except RejectedRequestError:
@@ -152,12 +146,26 @@ class OpenAI(VendorModel):
         return make_completion_body(request, self._model, self.is_own_server)
 
     @asynccontextmanager
-    async def open_stream(
-        self, api: Any, arguments: Body
-    ) -> AsyncIterator[tuple[Any, CompletionSnapshot]]:
+    async def open_stream(self, api: Any, arguments: Body) -> AsyncIterator[tuple[Any, Any]]:
+        from openai.lib.streaming.chat import ChatCompletionStreamState
+
         streamed = arguments | {"stream": True, "stream_options": {"include_usage": True}}
         async with await api.create(**streamed) as stream:
-            yield stream, CompletionSnapshot()
+            yield stream, ChatCompletionStreamState()
+
+    def read_piece(self, state: Any, event: Any) -> str:
+        pieces = ""
+        for made in state.handle_chunk(event):
+            match made.type:
+                case "content.delta":
+                    pieces += made.delta
+                case "tool_calls.function.arguments.delta":
+                    pieces += made.arguments_delta
+        return pieces
+
+    def get_snapshot(self, state: Any) -> tuple[Any, bool]:
+        completion = state.current_completion_snapshot
+        return completion, any(choice.finish_reason for choice in completion.choices[:1])
 
     def read_response(self, response: Any, request: Request) -> Reply:
         completion = validate_reply(response, _Completion)
@@ -176,70 +184,16 @@ class OpenAI(VendorModel):
             return replace(reply, stop="end", probabilities=probabilities)
         if request.schema is None or self.is_own_server:
             return reply
-        return restore_strict_reply(reply, request.schema)
+        return unwrap_reply(reply)
 
-    def parse_usage(self, usage: Any) -> tuple[Usage, int]:
+    def read_usage(self, usage: Any) -> Usage:
+        if usage is None:
+            return Usage()
         prompt = read_token_count(usage, "prompt_tokens")
         cached = min(read_token_count(usage, "prompt_tokens_details", "cached_tokens"), prompt)
         written = read_token_count(usage, "prompt_tokens_details", "cache_write_tokens")
-        return Usage(prompt, read_token_count(usage, "completion_tokens"), cached), written
-
-    def price(self, usage: Usage, cache_writes: int) -> Usage:
-        return usage if self.is_own_server else super().price(usage, cache_writes)
-
-
-class CompletionSnapshot:
-    """A streamed completion so far (state), in the form of a whole one.
-
-    The SDK's accumulator is for OpenAI's own streams: other servers leave out the index of a choice
-    or of a call, or repeat the type of a call as null.
-    """
-
-    def __init__(self) -> None:
-        self._calls: dict[int, Body] = {}
-        self._message: Body = {"content": "", "refusal": ""}
-        self._choice: Body = {"message": self._message, "finish_reason": None}
-        self._whole: Body = {"choices": [self._choice], "model": None, "usage": None}
-
-    @property
-    def usage(self) -> Any:
-        return self._whole["usage"]
-
-    @property
-    def is_complete(self) -> bool:
-        return self._choice["finish_reason"] is not None
-
-    @property
-    def text(self) -> str:
-        arguments = [call["function"]["arguments"] for call in self._calls.values()]
-        return "\n".join(filter(None, [self._message["content"], *arguments]))
-
-    def add(self, event: Any) -> None:
-        self._whole["model"] = event.model or self._whole["model"]
-        if event.usage is not None:
-            self._whole["usage"] = event.usage.to_dict(warnings=False)
-        for choice in event.choices or ():
-            if not choice.index:  # only the first choice is used
-                self._choice["finish_reason"] = (
-                    choice.finish_reason or self._choice["finish_reason"]
-                )
-                if choice.delta is not None:
-                    self._add_delta(choice.delta)
-
-    def _add_delta(self, delta: Any) -> None:
-        self._message["content"] += delta.content or ""
-        self._message["refusal"] += delta.refusal or ""
-        for piece in delta.tool_calls or ():
-            index = len(self._calls) if piece.index is None else piece.index
-            new = {"id": None, "function": {"name": "", "arguments": ""}}
-            call = self._calls.setdefault(index, new)
-            call["id"] = call["id"] or piece.id
-            for name in ("name", "arguments") if piece.function is not None else ():
-                call["function"][name] += getattr(piece.function, name) or ""
-
-    def build(self) -> Body:
-        self._message["tool_calls"] = [call for _, call in sorted(self._calls.items())]
-        return self._whole
+        found = Usage(prompt, read_token_count(usage, "completion_tokens"), cached)
+        return found if self.is_own_server else add_price(self.name, found, written)
 
 
 @record
@@ -298,8 +252,10 @@ def make_completion_body(request: Request, model: str, own_server: bool = False)
     if request.tools:
         body |= {"tools": [_build_tool(tool) for tool in request.tools], "tool_choice": "auto"}
     if request.schema is not None:
-        schema = request.schema if own_server else make_strict_schema(request.schema)
-        form = {"name": "reply", "schema": schema} | ({} if own_server else {"strict": True})
+        form: Body = {"name": "reply", "schema": request.schema}
+        if not own_server:
+            schema = make_strict_schema(request.schema)
+            form |= {"schema": schema, "strict": is_strict(schema)}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
     if request.question is not None:
         body |= {"logprobs": True, "top_logprobs": TOP_TOKENS}
@@ -366,8 +322,8 @@ def _build_call(call: ToolCall) -> Body:
 
 
 def _build_tool(tool: Tool) -> Body:
-    function = {"name": tool.name, "description": tool.description, "strict": True}
-    return {"type": "function", "function": function | {"parameters": tool.parameters}}
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function | {"strict": is_strict(tool.parameters)}}
 
 
 def parse_choice(choice: _Choice, position: int) -> tuple[ModelMessage, StopReason]:

@@ -9,6 +9,7 @@ They are those at the package's release, for the standard tier.
 from __future__ import annotations
 
 from njrt.messages import Usage
+from njrt.records import replace
 
 
 def compute_cost(name: str, usage: Usage, cache_writes: int = 0) -> float | None:
@@ -33,3 +34,8 @@ def compute_cost(name: str, usage: Usage, cache_writes: int = 0) -> float | None
         return float(genai_prices.calc_price(tokens, model, provider_id=provider).total_price)
     except (LookupError, ValueError):  # an unknown model, or counts that contradict each other
         return None
+
+
+def add_price(name: str, usage: Usage, cache_writes: int) -> Usage:
+    """Return the usage of one call with its price, if that is known."""
+    return replace(usage, usd=compute_cost(name, usage, cache_writes))

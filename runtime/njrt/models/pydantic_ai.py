@@ -10,9 +10,7 @@ model. (https://ai.pydantic.dev/models/overview/)
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, assert_never
@@ -32,6 +30,7 @@ from njrt.messages import (
     Reply,
     Request,
     StopReason,
+    Tool,
     ToolCall,
     ToolMessage,
     Usage,
@@ -45,7 +44,6 @@ from njrt.models.remote import (
     RemoteModel,
     add_file_hint,
     list_files,
-    make_reporter,
 )
 from njrt.models.request_parts import (
     make_sendable_arguments,
@@ -56,12 +54,11 @@ from njrt.models.request_parts import (
 from njrt.models.response import MalformedReplyError, escape_surrogates, read_token_count
 from njrt.models.server import (
     Server,
-    make_key_error,
     make_missing_key_error,
     make_model_error,
     shorten_message,
 )
-from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
+from njrt.models.strict_schema import is_strict, make_strict_schema, unwrap_reply
 
 if TYPE_CHECKING:
     from pydantic_ai import messages as ai
@@ -78,70 +75,58 @@ class PydanticAI(RemoteModel):
     def __init__(self, model: AIModel | str) -> None:
         name = model if isinstance(model, str) else f"{model.system}:{model.model_name}"
         provider = name.partition(":")[0]
-        self._given = model
-        self._connected: tuple[int, AIModel] | None = None
         require_packages(f"model `pydantic-ai:{name}`", "njpy-runtime[pydantic-ai]", self.sdk)
-        connected = self._get_model()
+        self.is_own = not isinstance(model, str)
+        self.vendor_model = connected = infer_model(model) if isinstance(model, str) else model
         key_variable = f"{provider.upper().replace('-', '_')}_API_KEY"
         server = Server(connected.base_url or provider, key_variable)
         super().__init__(f"pydantic-ai:{name}", "tools", server)
         profile, self.can_decide = connected.profile, hasattr(connected, "decide")
         self.can_force_tools = bool(profile.get("supports_tools", True))
-        self.has_native_schemas = bool(profile.get("supports_json_schema_output", False))
         self.thinking_tokens = THINKING_TOKENS if profile.get("thinking_always_enabled") else 0
         if not self.can_force_tools or connected.system == "ollama":
             self.protocol = "text"
 
     async def exchange(self, request: Request) -> Reply:
-        from pydantic_ai.exceptions import AgentRunError, ContentFilterError, UserError
+        from pydantic_ai.exceptions import ContentFilterError
 
         try:
             if self.can_decide:
-                return await ask_pydantic_ai(self._get_model(), self.name, request)
+                return await ask_pydantic_ai(self.vendor_model, self.name, request)
             response = await self._ask(request)
             reply = Reply(
-                parse_response(response, self.name, len(request.messages)),
+                parse_response(response, self.name),
                 _STOP_REASONS.get(response.finish_reason, "end"),
                 read_usage(response) or Usage(),
                 response.model_name or self.name,
             )
-            return reply if request.schema is None else restore_strict_reply(reply, request.schema)
+            return reply if request.schema is None else unwrap_reply(reply)
         except (NaturalError, MalformedReplyError):
             raise
         except ContentFilterError as error:
             return Reply(ModelMessage(shorten_message(error.message)), "refusal", model=self.name)
-        except (AgentRunError, UserError) as error:
-            raise add_file_hint(self._explain(error), request) from None
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            cancelled = f"{self.name} failed to reply (CancelledError)"  # by itself
-            raise ServerError(cancelled) from None
-        except Exception as error:  # from the provider's SDK, or from the program's own model
-            if list_files(request) and isinstance(error, RuntimeError | ValueError):
-                reason = shorten_message(str(error))
-                rejected = RejectedRequestError(f"{self.name} cannot be sent this: {reason}")
-                raise add_file_hint(rejected, request) from None
+        except Exception as error:  # also from the provider's SDK, or from the program's own model
             # An SDK's error may contain the key.
-            cause = None if isinstance(self._given, str) else error
-            raise ServerError(f"{self.name} failed to reply ({type(error).__name__})") from cause
+            cause = error if self.is_own else None
+            raise add_file_hint(self._explain(error, request), request) from cause
 
-    def _explain(self, failure: Any) -> ModelError:
+    def _explain(self, failure: Any, request: Request) -> ModelError:
         from pydantic_ai import exceptions
 
-        where, reason = f"{self.server.url} for {self.name}", shorten_message(str(failure))
+        reason = shorten_message(str(failure))
         match failure:
             case exceptions.ModelHTTPError() | exceptions.ModelConnectionError():
                 error = make_model_error(failure, self.name, self.server)
             case exceptions.ModelAuthenticationError():  # its message may repeat the key
                 error = make_missing_key_error(self.name, self.server)
             case exceptions.ModelRequestRejectedError() | exceptions.UserError():
-                error = RejectedRequestError(f"the request to {where} was rejected: {reason}")
-            case exceptions.ModelAPIError():
-                error = ServerError(f"no reply from {where}: {reason}")
+                error = RejectedRequestError(f"the request to {self.name} was rejected: {reason}")
+            case exceptions.AgentRunError():
+                error = ServerError(f"{self.name} failed to reply: {reason}")
+            case RuntimeError() | ValueError() if list_files(request):
+                error = RejectedRequestError(f"{self.name} cannot be sent this: {reason}")
             case _:
-                error = ServerError(f"{where} sent an unreadable reply ({type(failure).__name__})")
+                error = ServerError(f"{self.name} failed to reply ({type(failure).__name__})")
         if isinstance(error, ServerError):
             error.retry_after = getattr(failure, "retry_after", None)
             error.was_sent = was_sent(failure)
@@ -152,43 +137,41 @@ class PydanticAI(RemoteModel):
         from pydantic_ai.messages import ModelMessagesTypeAdapter
 
         built = escape_surrogates(build_messages(request, self.name))
-        asked = self._get_model(), ModelMessagesTypeAdapter.validate_python(built)
+        asked = self.vendor_model, ModelMessagesTypeAdapter.validate_python(built)
         options: Any = {
             "model_settings": self._make_settings(request),
             "model_request_parameters": self._make_parameters(request),
         }
         if request.on_text is None:
             return await model_request(*asked, **options)
-        stream, report = None, make_reporter(request)
+        stream = None
         try:
             async with model_request_stream(*asked, **options) as opened:
                 async for _ in opened:
                     stream = opened
-                    report(lambda: format_text(opened.get()))
+                    request.on_text(format_text(opened.get()))
                 response = opened.get()
             if response.state != "complete":
                 raise EOFError("it has no end")
+            return response
         except Exception as failure:
             if stream is not None:
                 with suppress(Exception):
                     if (used := read_usage(stream.get())) and (bill := current_bill.get()):
-                        bill.report_usage(used, is_whole=False)
+                        bill.end_call("ServerError", used)
                 broken = f"the stream of {self.name} broke off ({type(failure).__name__})"
                 raise ServerError(f"{broken}; try again") from None
             if isinstance(failure, NotImplementedError | AssertionError):
                 raise RejectedRequestError(f"{self.name} cannot stream") from None
             raise
-        report(lambda: format_text(response), is_last=True)
-        return response
 
     def _make_settings(self, request: Request) -> ModelSettings:
-        model = self._get_model()
         settings: ModelSettings = {
             "max_tokens": request.max_reply_tokens + self.thinking_tokens,
             # The whole conversation is worth caching at the vendor once it is sent again.
             "cache": {"messages": len(request.messages) > 1},
         }
-        if "timeout" not in model.unsupported_settings:
+        if "timeout" not in self.vendor_model.unsupported_settings:
             settings["timeout"] = request.timeout
         if request.temperature is not None:
             settings["temperature"] = request.temperature
@@ -196,42 +179,25 @@ class PydanticAI(RemoteModel):
 
     def _make_parameters(self, request: Request) -> ModelRequestParameters:
         from pydantic_ai.models import ModelRequestParameters
-        from pydantic_ai.output import OutputObjectDefinition
         from pydantic_ai.tools import ToolDefinition
 
-        if request.schema is None or not (self.has_native_schemas or self.can_force_tools):
-            return ModelRequestParameters(
-                function_tools=[
-                    ToolDefinition(
-                        name=tool.name,
-                        description=tool.description,
-                        parameters_json_schema=dict(tool.parameters),
-                    )
-                    for tool in request.tools
-                ]
+        def make_tool(tool: Tool, **settings: Any) -> ToolDefinition:
+            return ToolDefinition(
+                name=tool.name,
+                description=tool.description,
+                parameters_json_schema=dict(tool.parameters),
+                **settings,
             )
-        schema = make_strict_schema(request.schema)
-        if self.has_native_schemas:
-            output = OutputObjectDefinition(schema, name="reply", strict=True)
-            return ModelRequestParameters(output_mode="native", output_object=output)
-        reply = ToolDefinition(
-            name="reply",
-            description="Reply.",
-            parameters_json_schema=schema,
-            strict=True,
-            kind="output",
-        )
-        return ModelRequestParameters(
-            output_mode="tool", output_tools=[reply], allow_text_output=False
-        )
 
-    def _get_model(self) -> AIModel:
-        """Return the model object; a forked process makes a named model again."""
-        if not isinstance(self._given, str):
-            return self._given
-        if self._connected is None or self._connected[0] != os.getpid():
-            self._connected = os.getpid(), infer_model(self._given)
-        return self._connected[1]
+        if request.schema is None or not self.can_force_tools:
+            return ModelRequestParameters(function_tools=[make_tool(it) for it in request.tools])
+        schema = make_strict_schema(request.schema)
+        reply = Tool("reply", "Reply.", schema)
+        return ModelRequestParameters(
+            output_mode="tool",
+            output_tools=[make_tool(reply, strict=is_strict(schema), kind="output")],
+            allow_text_output=False,
+        )
 
 
 def infer_model(name: str) -> AIModel:
@@ -239,19 +205,14 @@ def infer_model(name: str) -> AIModel:
     from pydantic_ai import models
     from pydantic_ai.exceptions import UserError
 
-    provider = name.partition(":")[0]
     try:
         return models.infer_model(name)
-    except ImportError:
-        raise ConfigurationError(
-            f"model `pydantic-ai:{name}` needs the SDK of its vendor; "
-            f'install it with: pip install "pydantic-ai-slim[{provider}]"'
-        ) from None
-    except Exception as error:  # such as no credentials or no region
+    except Exception as error:  # such as no SDK, no credentials or no region
         kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
         text = f"cannot use model `pydantic-ai:{name}`: {kind}{shorten_message(str(error))}"
-        if "_API_KEY" in text:
-            raise make_key_error(text, is_missing=True) from None
+        if isinstance(error, ImportError):
+            vendor = name.partition(":")[0]
+            text += f'; install it with: pip install "pydantic-ai-slim[{vendor}]"'
         raise ConfigurationError(text) from None
 
 
@@ -314,28 +275,19 @@ def build_response(message: ModelMessage, name: str) -> Json:
     return {"kind": "response", "parts": parts}
 
 
-def parse_response(response: ai.ModelResponse, name: str, position: int) -> ModelMessage:
-    """Return the model `name`'s message; `position` in the conversation numbers its calls."""
+def parse_response(response: ai.ModelResponse, name: str) -> ModelMessage:
+    """Return the model `name`'s message, with the response as it came if it has other parts."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter, TextPart, ToolCallPart
 
-    text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
-    calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
-    parsed = tuple(
-        parse_call(call, f"call_{position}_{number}") for number, call in enumerate(calls, 1)
-    )
-    is_plain = all(isinstance(part, TextPart | ToolCallPart) for part in response.parts)
+    calls = []
+    for part in response.tool_calls:
+        raw = get_raw_arguments(part)
+        calls.append(ToolCall(part.tool_call_id, part.tool_name, parse_arguments(raw), raw))
     kept = None
-    if not is_plain:
+    if not all(isinstance(part, TextPart | ToolCallPart) for part in response.parts):
         blocks = ModelMessagesTypeAdapter.dump_python([response], mode="json")
         kept = VendorContent(name, tuple(blocks))
-    return ModelMessage(escape_surrogates(text), parsed, kept)
-
-
-def parse_call(call: ai.ToolCallPart, default_id: str) -> ToolCall:
-    """Return a tool call."""
-    raw = call.args if isinstance(call.args, str) else json.dumps(call.args or {})
-    raw = escape_surrogates(raw)
-    return ToolCall(call.tool_call_id or default_id, call.tool_name, parse_arguments(raw), raw)
+    return ModelMessage(escape_surrogates(response.text or ""), tuple(calls), kept)
 
 
 _STOP_REASONS: Mapping[str | None, StopReason] = {"length": "length", "content_filter": "refusal"}
@@ -356,11 +308,12 @@ def read_usage(response: ai.ModelResponse) -> Usage | None:
 
 
 def format_text(response: ai.ModelResponse) -> str:
-    """Return a response's text so far: its text, then the arguments of its calls."""
-    from pydantic_ai.messages import TextPart, ToolCallPart
+    """Return what a response has so far: its text, then the arguments of its calls."""
+    arguments = [get_raw_arguments(part) for part in response.tool_calls]
+    return "\n".join(filter(None, [str(escape_surrogates(response.text or "")), *arguments]))
 
-    texts = [part.content for part in response.parts if isinstance(part, TextPart)]
-    calls = [part.args for part in response.parts if isinstance(part, ToolCallPart)]
-    texts += [each if isinstance(each, str) else json.dumps(each) for each in calls]
-    text: str = escape_surrogates("\n".join(filter(None, texts)))
-    return text
+
+def get_raw_arguments(call: ai.ToolCallPart) -> str:
+    """Return a call's arguments as the model wrote them."""
+    raw = call.args if isinstance(call.args, str) else json.dumps(call.args or {})
+    return str(escape_surrogates(raw))

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
-from itertools import product
 from operator import attrgetter
 from typing import Any, ClassVar
 
@@ -39,7 +37,6 @@ from njrt.models.http_client import (
 )
 from njrt.models.model import CallLister
 from njrt.models.network import get_network
-from njrt.models.prices import compute_cost
 from njrt.models.response import MalformedReplyError, escape_surrogates, parse_json
 from njrt.models.server import (
     OWN_KEY_VARIABLE,
@@ -57,9 +54,6 @@ MAX_RETRIES = 3
 
 THINKING_TOKENS = 16_384
 """Tokens that a thinking model may use beyond `max_reply_tokens`."""
-
-REPORT_SECONDS = 0.1
-"""The minimal time between two reports of a text so far."""
 
 
 class RemoteModel(CallLister):
@@ -115,27 +109,29 @@ class RemoteModel(CallLister):
             raise
 
     async def _exchange_accepted(self, request: Request) -> Reply:
-        """Exchange a request, without a stream or the schema if the server rejects it so.
+        """Exchange a request; if the server rejects it, without a stream, then without the schema.
 
         What it rejects is not sent again. The caller checks a reply against the schema anyway.
         """
-        can_stream = self.can_stream and request.question is None  # it comes only with a whole
-        wanted_schema = request.schema if self.enforces_schemas else None
-        wanted_text = request.on_text if can_stream else None
-        ways = product(
-            [None] if wanted_schema is None else [wanted_schema, None],
-            [None] if wanted_text is None else [wanted_text, None],
-        )
-        for schema, on_text in ways:
+        if not self.can_stream or request.question is not None:  # it comes only with a whole reply
+            request = replace(request, on_text=None)
+        if not self.enforces_schemas:
+            request = replace(request, schema=None)
+        ways = [request]
+        if request.on_text is not None:
+            ways.append(replace(request, on_text=None))
+        if request.schema is not None:
+            ways.append(replace(ways[-1], schema=None))
+        for way in ways:
             try:
-                reply = await self.exchange(replace(request, schema=schema, on_text=on_text))
+                reply = await self.exchange(way)
             except ModelError as error:
-                if (schema is None and on_text is None) or not is_rejection(error):
+                if way is ways[-1] or not is_rejection(error):
                     raise
-                continue
-            self.enforces_schemas = self.enforces_schemas and schema is wanted_schema
-            self.can_stream = self.can_stream and on_text is wanted_text
-            return reply
+            else:
+                self.can_stream = self.can_stream and way.on_text is request.on_text
+                self.enforces_schemas = self.enforces_schemas and way.schema is request.schema
+                return reply
         raise AssertionError("the last way is returned or raised")  # for the type checker
 
 
@@ -168,30 +164,29 @@ class VendorModel(RemoteModel):
 
     @abstractmethod
     def open_stream(self, api: Any, arguments: dict[str, Any]) -> AbstractAsyncContextManager[Any]:
-        """Open the SDK's stream of a reply, with a snapshot.
+        """Open the SDK's stream of a reply, with its state: what puts the events together."""
 
-        The snapshot takes the stream's events by `add`; it has the output so far (`text`, `usage`,
-        `is_complete`) and can `build` the JSON of a reply without a stream.
-        """
+    @abstractmethod
+    def read_piece(self, state: Any, event: Any) -> str:
+        """Return the text, or the arguments of a call, that an event of a stream adds."""
+
+    @abstractmethod
+    def get_snapshot(self, state: Any) -> tuple[Any, bool]:
+        """Return a stream's reply so far as an object of the SDK, and whether it has ended."""
 
     @abstractmethod
     def read_response(self, response: Any, request: Request) -> Reply:
         """Return the reply in a response's JSON; raise MalformedReplyError if there is none."""
 
     @abstractmethod
-    def parse_usage(self, usage: Any) -> tuple[Usage, int]:
-        """Return the usage in a response's JSON, and the tokens written to the vendor's cache."""
-
-    def price(self, usage: Usage, cache_writes: int) -> Usage:
-        """Return the usage with its price, if the price is known."""
-        return replace(usage, usd=compute_cost(self.name, usage, cache_writes))
-
     def read_usage(self, usage: Any) -> Usage:
         """Return the priced usage in a response's JSON, which is unknown if it is None."""
-        return Usage() if usage is None else self.price(*self.parse_usage(usage))
 
     def get_client(self) -> Any:
-        """Return the SDK's client, made when first needed; it reads the proxies then."""
+        """Return the SDK's client, made when first needed.
+
+        It reads the proxies then; plain HTTP goes to its server without one.
+        """
         with self.explained():
             return get_network().get_client(self, self._connect)
 
@@ -206,7 +201,9 @@ class VendorModel(RemoteModel):
             base_url=self.server.url,
             max_retries=self._retries,
             http_client=make_http(
-                follow_redirects=False, headers={"accept-encoding": "gzip, deflate"}
+                follow_redirects=False,
+                headers={"accept-encoding": "identity"},
+                mounts={"http://": None},
             ),
         )
 
@@ -221,13 +218,13 @@ class VendorModel(RemoteModel):
                 whole = await api.with_raw_response.create(**arguments)
                 response = parse_json(whole.http_response.content)
             else:
-                async with self.open_stream(api, arguments) as (stream, snapshot):
-                    response = await self._read_stream(stream, snapshot, request)
+                async with self.open_stream(api, arguments) as (stream, state):
+                    response = await self._read_stream(stream, state, request.on_text)
         try:
             return self.read_response(response, request)
         except MalformedReplyError:
             if isinstance(response, dict):
-                self._report_usage(response.get("usage"), is_whole=True)
+                self._count("unusable", response.get("usage"))
             raise
 
     @contextmanager
@@ -257,23 +254,24 @@ class VendorModel(RemoteModel):
             "check the URL and the key, or install another version"
         )
 
-    async def _read_stream(self, stream: Any, snapshot: Any, request: Request) -> Any:
+    async def _read_stream(self, stream: Any, state: Any, on_text: Callable[[str], None]) -> Any:
         """Return the JSON of a streamed reply; raise ServerError if it has no usable end."""
         if not is_event_stream(stream.response.headers):
             return parse_json(stream.response.content)  # the server does not stream
-        report = make_reporter(request)
+        text = ""
         try:
             async for event in stream:
-                snapshot.add(event)
-                report(lambda: snapshot.text)
-            if not snapshot.is_complete:
+                if piece := self.read_piece(state, event):
+                    text += escape_surrogates(piece)
+                    on_text(text)
+            snapshot, is_complete = self.get_snapshot(state)
+            if not is_complete:
                 raise MalformedReplyError("it has no end")
-            response = parse_json(json.dumps(snapshot.build()))
-            report(lambda: snapshot.text, is_last=True)
-            return response
+            return parse_json(json.dumps(snapshot.to_dict(warnings=False)))
         except Exception as failure:  # the SDK does not check what a server streams
             with suppress(Exception):
-                self._report_usage(snapshot.usage, is_whole=False)
+                snapshot, _ = self.get_snapshot(state)
+                self._count("ServerError", snapshot.to_dict(warnings=False)["usage"])
             reason = type(failure).__name__
             if body := getattr(failure, "body", None):
                 reason = read_server_message(body, self._key)
@@ -282,25 +280,11 @@ class VendorModel(RemoteModel):
             where = format_model_location(self.name, self.server)
             raise ServerError(f"the stream of {where} broke off ({reason}); try again") from None
 
-    def _report_usage(self, usage: Any, is_whole: bool) -> None:
-        bill = current_bill.get()
-        if usage is not None and bill is not None:
+    def _count(self, outcome: str, usage: Any) -> None:
+        """Count a call without a reply, with its usage if that is known."""
+        if usage is not None and (bill := current_bill.get()):
             with suppress(MalformedReplyError):
-                bill.report_usage(self.read_usage(usage), is_whole)
-
-
-def make_reporter(request: Request) -> Callable[..., None]:
-    """Return a function that gives the text so far to the request's listener, not too often."""
-    reported = 0.0
-
-    def report(get_text: Callable[[], str], is_last: bool = False) -> None:
-        nonlocal reported
-        is_due = is_last or time.monotonic() - reported >= REPORT_SECONDS
-        if is_due and (text := get_text()) and request.on_text is not None:
-            reported = time.monotonic()
-            request.on_text(escape_surrogates(text))
-
-    return report
+                bill.end_call(outcome, self.read_usage(usage))
 
 
 def add_file_hint(error: ModelError, request: Request) -> ModelError:

@@ -9,12 +9,9 @@ Error messages name the fix, never the key.
 
 from __future__ import annotations
 
-import ipaddress
 import math
-import time
 from collections.abc import Mapping
 from contextlib import suppress
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,6 +29,10 @@ from njrt.records import record
 
 OWN_KEY_VARIABLE = "NJC_API_KEY"
 """The environment variable with the key for the server at NJC_BASE_URL."""
+
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""The names of this machine, which gets a key without encryption."""
 
 
 @record
@@ -66,46 +67,18 @@ def check_server(name: str, server: Server, key: str | None) -> None:
     has_key = key is not None or server.key_variable != OWN_KEY_VARIABLE
     if not has_key or url.scheme != "http":
         return
-    if not is_loopback(url.hostname) and not server.allows_http:
+    if url.hostname not in LOOPBACK and not server.allows_http:
         raise AuthenticationError(
             f"the key for {name} is not sent to {server.url} without encryption; "
             "use https, or allow it with NJC_ALLOW_HTTP=on"
         )
-    if proxy := find_proxy(url.hostname):
-        raise AuthenticationError(
-            f"the key for {name} is not sent to {server.url} through the proxy {proxy} without "
-            f"encryption; set NO_PROXY={url.hostname}, or use https"
-        )
-
-
-def find_proxy(host: str) -> str | None:
-    """Return the proxy on another machine that is set for plain HTTP to a host, or None."""
-    from urllib.request import getproxies, proxy_bypass
-
-    proxies = getproxies()
-    proxy = proxies.get("http") or proxies.get("all")
-    if not proxy or proxy_bypass(host):
-        return None
-    found = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-    return None if is_loopback(found.hostname or "") else f"{found.scheme}://{found.hostname}"
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a host name refers to this machine."""
-    with suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return host == "localhost" or host.endswith(".localhost")
 
 
 def have_same_origin(url: str, other: str) -> bool:
-    """Return whether two URLs have the same scheme, host and port."""
-    ports = {"http": 80, "https": 443}
-    try:
-        both = urlsplit(url), urlsplit(other)
-        first, second = ((it.scheme, it.hostname, it.port or ports.get(it.scheme)) for it in both)
-    except ValueError:
-        return False
-    return first == second
+    """Return whether two URLs have the same scheme, host and port, written alike."""
+    with suppress(ValueError):
+        return urlsplit(url.lower())[:2] == urlsplit(other.lower())[:2]
+    return False
 
 
 # ── errors ───────────────────────────────────────────────────────────────────────────────────────
@@ -120,7 +93,7 @@ def make_model_error(
     if isinstance(error, ServerError):
         error.status = status
         headers = getattr(getattr(failure, "response", None), "headers", None) or {}
-        error.retry_after = read_retry_after(headers, time.time())
+        error.retry_after = read_retry_after(headers)
         error.was_sent = was_sent(failure)
     return error
 
@@ -132,12 +105,12 @@ def _explain_status(
     said = f"(HTTP {status}: {message})"
     other = 'name a second model to fall back on: model="A,B"'
     match status:
+        case 401 | 403 if key is None and server.key_variable == OWN_KEY_VARIABLE:
+            return make_missing_key_error(name, server)
         case 401 | 403:  # the server's message may repeat the key
-            is_refused = bool(key) or server.key_variable != OWN_KEY_VARIABLE
-            verb = "refused the key" if is_refused else "needs a key"
-            return make_key_error(
-                f"{server.url} {verb} for {name} (HTTP {status}); check {server.key_variable}",
-                is_missing=not is_refused,
+            return AuthenticationError(
+                f"{server.url} refused the key for {name} (HTTP {status}); "
+                f"check {server.key_variable}"
             )
         case 404:
             return ModelNotFoundError(
@@ -172,15 +145,9 @@ def format_model_location(name: str, server: Server) -> str:
 
 
 def make_missing_key_error(name: str, server: Server) -> AuthenticationError:
-    """Return the error if no key is set."""
-    return make_key_error(f"no key to ask {name} with; set {server.key_variable}", is_missing=True)
-
-
-def make_key_error(text: str, is_missing: bool) -> AuthenticationError:
-    """Return an error about a key; a missing one has the exit code of a wrong configuration."""
-    error = AuthenticationError(text)
-    if is_missing:
-        error.exit_code = ConfigurationError.exit_code
+    """Return the error if no key is set, with the exit code of a wrong configuration."""
+    error = AuthenticationError(f"no key to ask {name} with; set {server.key_variable}")
+    error.exit_code = ConfigurationError.exit_code
     return error
 
 
@@ -200,13 +167,9 @@ def shorten_message(message: str) -> str:
     return text if len(text) <= 300 else text[:300] + "…"
 
 
-def read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the seconds in a server's `Retry-After`; None if it is missing or invalid."""
-    for name, parts in (("retry-after-ms", 1000), ("retry-after", 1)):
-        with suppress(ValueError):
-            seconds = float(headers.get(name) or "") / parts
-            if math.isfinite(seconds):
-                return max(0.0, seconds)
-    with suppress(ValueError, TypeError, OverflowError):
-        return max(0.0, parsedate_to_datetime(headers.get("retry-after") or "").timestamp() - now)
+def read_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds in a server's `Retry-After`; None if it has no number of them."""
+    with suppress(ValueError):
+        seconds = float(headers.get("retry-after") or "")
+        return max(0.0, seconds) if math.isfinite(seconds) else None
     return None

@@ -1,6 +1,6 @@
 """Budgets and their text form.
 
-Budget(usd=5.0, per="day", each="key")           "usd=5 per=day each=key"
+Budget(usd=5.0, per="day", name="research")      "usd=5 per=day name=research"
 parse_budgets("usd=5 per=day; tokens=2000000 per=month name=research")
 """
 
@@ -13,10 +13,10 @@ from typing import Any, Literal, get_args
 
 from njrt.errors import ConfigurationError
 from njrt.options.numbers import describe_number, is_limit
-from njrt.options.removed import BUDGET_FIELDS, find_removed
+from njrt.options.removed import BUDGET_FIELDS
+from njrt.stores import encode_text
 
-BudgetPeriod = Literal["run", "scope", "hour", "day", "month", "total"]
-BudgetOwner = Literal["all", "key"]
+BudgetPeriod = Literal["hour", "day", "month", "total"]
 
 _MOST = 10**12
 """The largest number of tokens or dollars."""
@@ -26,19 +26,16 @@ _MOST = 10**12
 class Budget:
     """How much the model calls in a period may cost; a limit of None counts without limiting.
 
-    Budgets with the same `name`, `per` and `each` are one budget, whichever of the store's programs
-    use them; if their limits differ, each program uses its own.
+    Budgets with the same `name` and `per` are one budget, whichever of the store's programs use
+    them; if their limits differ, each program uses its own.
     """
 
     usd: float | None = None
     """US dollars."""
     tokens: int | None = None
     """Tokens, input and output together."""
-    per: BudgetPeriod = "scope"
-    """`run`: a run of a block; `scope`: the `with` and processes forked in it; `hour`, `day` and
-    `month` in UTC; `total`: forever."""
-    each: BudgetOwner = "all"
-    """Whether each API key has the whole budget for itself."""
+    per: BudgetPeriod | None = None
+    """`hour`, `day` and `month` in UTC; `total`: forever. It must be given."""
     name: str = "all"
 
     def __post_init__(self) -> None:
@@ -51,7 +48,7 @@ class Budget:
         return " ".join(
             f"{field.name}={value:g}" if isinstance(value, float) else f"{field.name}={value}"
             for field, value in found
-            if field.name == "per" or value != field.default
+            if value != field.default
         )
 
     def _find_problems(self) -> Iterator[str]:
@@ -59,12 +56,13 @@ class Budget:
             value = getattr(self, name)
             if value is not None and (not is_limit(value, kind, _MOST) or value == math.inf):
                 yield f"`{name}` must be a number from 0, not {describe_number(value, _MOST)}"
-        for name, choices in (("per", get_args(BudgetPeriod)), ("each", get_args(BudgetOwner))):
-            if (word := getattr(self, name)) not in choices:
-                removed = find_removed("tenant") if word == "tenant" else None
-                yield removed or f"`{name}` must be one of {', '.join(choices)}, not {word!r}"
-        if not isinstance(self.name, str) or not 0 < len(self.name) <= 100:
-            yield "`name` must be a text of 1 to 100 characters"
+        if self.per not in get_args(BudgetPeriod):
+            yield (
+                f"`per` must be one of {', '.join(get_args(BudgetPeriod))}, not {self.per!r}; limit"
+                " a `with` by njrt.limit(usd=...), a run by the options max_usd and max_tokens"
+            )
+        if not isinstance(self.name, str) or not 0 < len(encode_text(self.name)) <= 100:
+            yield "`name` must be a text of 1 to 100 bytes"
 
 
 def find_budget_problem(text: str) -> str | None:
@@ -76,22 +74,13 @@ def find_budget_problem(text: str) -> str | None:
     return None
 
 
-def parse_budgets(text: str, in_code: bool = False) -> tuple[Budget, ...]:
-    """Read budgets as in `NJC_BUDGET`: `NAME=VALUE` between spaces, budgets between semicolons.
-
-    `in_code` is True for a `with` statement's budget, which may have `per=scope`.
-    """
+def parse_budgets(text: str) -> tuple[Budget, ...]:
+    """Read budgets as in `NJC_BUDGET`: `NAME=VALUE` between spaces, budgets between semicolons."""
     try:
-        budgets = tuple(_parse_budget(part) for part in text.split(";") if part.strip())
+        return tuple(_parse_budget(part) for part in text.split(";") if part.strip())
     except (ConfigurationError, ValueError) as error:
         problem = str(error).removeprefix("Budget: ")
         raise ConfigurationError(f"the budget {text!r}: {problem}") from None
-    if not in_code and any(budget.per == "scope" for budget in budgets):
-        raise ConfigurationError(
-            f"the budget {text!r}: write per=run, hour, day, month or total; per=scope is for "
-            "njrt.using(budget=...)"
-        )
-    return budgets
 
 
 def _parse_budget(part: str) -> Budget:
@@ -104,7 +93,7 @@ def _parse_budget(part: str) -> Budget:
         if not equals or name not in names or name in values:
             raise ValueError(
                 f"{word!r} is not one NAME=VALUE with NAME one of {', '.join(names)}, such as "
-                "`usd=0.5 per=run`"
+                "`usd=5 per=day`"
             )
         values[name] = value
     try:

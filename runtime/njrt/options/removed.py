@@ -73,6 +73,8 @@ NAMES: Mapping[str, str] = {
 """Public names of `njrt` and `njrt.models`."""
 
 BUDGET_FIELDS: Mapping[str, str] = {
+    "each": "`each` was removed in njc 0.3: open `njrt.using(budget=...)` with a budget of its own"
+    " name around the calls of each key or tenant",
     "zone": "`zone` was removed in njc 0.3: hours, days and months are in UTC",
     "unpriced": "`unpriced` was removed in njc 0.3: limit `tokens` for models without a price",
 }

@@ -15,7 +15,7 @@ from __future__ import annotations
 import atexit
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -65,9 +65,9 @@ class Recorder:
     """A layer that replays and records the replies of the model below it.
 
     `path` is a file, or `store:NAME` or `URL#NAME` for a recording in a store (the one at the URL,
-    else `store`, else NJC_STORE). `today` returns the date for the header of a new recording. The
-    file is read when it is first needed. Each reply is written immediately; simultaneous replies
-    are in the right order after `close`, or at the latest when the process ends.
+    else `store`, else NJC_STORE). The file is read when it is first needed. Each reply is written
+    immediately; simultaneous replies are in the right order after `close`, or at the latest when
+    the process ends.
     """
 
     def __init__(
@@ -76,15 +76,11 @@ class Recorder:
         mode: RecordMode = "once",
         *,
         store: str | None = None,
-        today: Callable[[], str] = lambda: time.strftime("%Y-%m-%d"),
-        note: str = "",
     ) -> None:
         self.place = open_recording_place(path, store)
         self.mode: RecordMode = mode
         self.errors: list[RecordingError] = []
         """Errors raised so far; a test fails because of them even if the program catches them."""
-        self._today = today
-        self._note = note
         self._protocol: Protocol | None = None
         self._lock = free_in_child(threading.RLock())
         self._open: OpenRecording | None = None
@@ -304,9 +300,9 @@ class Recorder:
             entry = RecordedCall(request.place, request.turn, key, shown, fields, reply.model)
             if recording.header is None:
                 protocol = self._protocol or ("tools" if request.tools else "text")
-                recording.header = RecordingHeader(
-                    reply.model, protocol, self._today(), self._note, f"njrt {__version__}"
-                )
+                today = time.strftime("%Y-%m-%d")
+                made_by = f"njrt {__version__}"
+                recording.header = RecordingHeader(reply.model, protocol, today, made_by=made_by)
             self._close_at_exit()
             try:
                 if recording.is_appended:

@@ -38,7 +38,7 @@ MOST_DROPS = 3
 """The number of drops in a row after which a loop no longer asks ahead."""
 Variables = Callable[[], tuple[Any, ...]]
 """A block's lambda over its variables."""
-Sent = tuple[Request, "Future[Callable[[], Reply]]"]
+Sent = tuple[Request, "Future[Reply]"]
 """A request that was sent ahead, without its time limits, and what will have its reply."""
 
 
@@ -69,7 +69,7 @@ class Loop(Generic[T]):
             self._iterator = iter(())
             self._drop_before(math.inf)
 
-    def take(self, request: Request) -> Future[Callable[[], Reply]] | None:
+    def take(self, request: Request) -> Future[Reply] | None:
         """Return the future reply to an equal request that was sent for this iteration, if any."""
         self._drop_before(self._number)
         sent, future = self._sent.get(self._number, (None, None))
@@ -140,8 +140,8 @@ class AskingAhead:
         try:
             if self.is_async:
                 waiting = asyncio.wrap_future(future)
-                return (await asyncio.wait_for(waiting, request.timeout))()
-            return future.result(request.timeout)()
+                return await asyncio.wait_for(waiting, request.timeout)
+            return future.result(request.timeout)
         except Exception:  # the iteration's own request may fail likewise, and say so
             self.loop.width = max(1, self.loop.width // 2)
         finally:
@@ -157,13 +157,13 @@ def make_comparable(request: Request) -> Request:
     return replace(request, timeout=0.0, seconds_left=None)
 
 
-def drop(future: Future[Callable[[], Reply]]) -> None:
+def drop(future: Future[Reply]) -> None:
     """Cancel a request that was sent ahead, and count what is known to have been used."""
     usage = Usage(usd=0.0)
     if not future.cancel():
         if future.exception() is not None:
             return
-        reply = future.result()()
+        reply = future.result()
         usage = replace(reply.usage, usd=0.0) if reply.source == "cache" else reply.usage
     note_dropped(usage)
 

@@ -121,11 +121,12 @@ def make_budget_layer(
         return None
     from njrt.options.budget import parse_budgets
     from njrt.persistence.open_store import get_store
-    from njrt.production.budgets.budgeted import Budgeted, open_budget
+    from njrt.production.budgets.budgeted import Budgeted
 
     named = [budget for text in texts for budget in parse_budgets(text or "")]
-    budgets = (*settings.budgets, *map(open_budget, dict.fromkeys(named)))
-    return Budgeted(budgets, partial(get_store, options.store, os.environ), choose)
+    return Budgeted(
+        (*settings.budgets, *named), partial(get_store, options.store, os.environ), choose
+    )
 
 
 def find_cache_place(

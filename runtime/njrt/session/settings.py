@@ -46,7 +46,6 @@ from njrt.records import field, fields, record, replace
 if TYPE_CHECKING:
     from njrt.options.budget import Budget
     from njrt.persistence.recorder import Recorder
-    from njrt.production.budgets.budgeted import OpenBudget
 
 EMPTY_OPTIONS = Options()
 
@@ -64,7 +63,7 @@ class Settings:
     trace: str | None = None
     interceptors: tuple[OpenInterceptor, ...] = ()
     """The interceptors of all enclosing `with using`, outermost first."""
-    budgets: tuple[OpenBudget, ...] = ()
+    budgets: tuple[Budget, ...] = ()
     """The budgets of all enclosing `with using`."""
     wrap: ModelWrapper | None = None
     """Applied to every model that a block asks, below the layers."""
@@ -198,7 +197,7 @@ def open_layer(given: GivenSettings, around: Settings, name: str) -> Iterator[Se
             cache if cache is None or isinstance(cache, bool) else anchor(cache),
             None if trace is None else anchor(trace),
             interceptors,
-            open_budgets(given.budget),
+            read_budgets(given.budget),
             None,
             read_call_rules(given.calls),
             given.interface,
@@ -275,19 +274,18 @@ def _name_store(store: Any) -> str:
     return name_store(store)
 
 
-def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBudget, ...]:
+def read_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[Budget, ...]:
     """Return the budgets of a `with`, given as `Budget`s or as text."""
     if budget is None:
         return ()
     from njrt.options.budget import Budget, parse_budgets
-    from njrt.production.budgets.budgeted import open_budget
 
     if isinstance(budget, str):
-        budget = parse_budgets(budget, in_code=True)
+        return parse_budgets(budget)
     budgets = tuple(budget) if isinstance(budget, Iterable) else (budget,)
     if others := [given for given in budgets if not isinstance(given, Budget)]:
         raise ConfigurationError(f"njrt.using: budget must be a Budget or text, not {others[0]!r}")
-    return tuple(map(open_budget, budgets))
+    return budgets
 
 
 @contextmanager

@@ -49,9 +49,6 @@ KINDS_OF_FORMATS: Mapping[str, str] = {
 _KINDS_OF_KEYS = frozenset({*KINDS_OF_FORMATS.values(), "int", "float", "bytes"})
 """The kinds of keys that are not just text."""
 
-READ_KEY = "x-read-key"
-"""The key under which a dict's schema holds the function that converts its keys."""
-
 SAME = "x-same"
 """The schema key for a class and the fields that distinguish its numbered objects."""
 
@@ -141,18 +138,11 @@ class ChoiceReader:
     ) -> UserValue:
         known, others = schema.get("properties", {}), schema.get("additionalProperties")
         check_names(value, schema, place)
-        number = {"type": "number"} if schema.get(KEYS) == "float" else {}
-        keys = resolve_reference(schema.get("propertyNames", number), self.root)
+        keys = resolve_reference(schema.get("propertyNames", {}), self.root)
         pairs: dict[Any, Any] = {}
-        names: dict[Any, str] = {}
         for name, item in value.items():
             check_value(name, keys, place)
-            key = made = self.read_key(name, schema, in_union)
-            with suppress(ValueError):  # pydantic's own message has the place
-                made = schema[READ_KEY](key) if READ_KEY in schema else key
-            if names.setdefault(made, name) != name:
-                message = f"{names[made]!r} and {name!r} are the same key"
-                raise ValueError(at_place(message, place))
+            key = self.read_key(name, schema, in_union)
             pairs[key] = self.read(item, known.get(name, others), (*place, name), in_union)
         if SAME in schema:
             return self.find_same(pairs, *schema[SAME])
@@ -218,24 +208,12 @@ def check_names(value: Mapping[str, JsonValue], schema: Json, place: tuple[str, 
     known = schema.get("properties", {})
     if KEYS in schema or not known or schema.get("additionalProperties"):
         return
-    accepted = known.keys() | _list_other_names(schema.get(CONTAINER))
     for name in value:
-        if name not in accepted:
+        if name not in known:
             fields = ", ".join(f"`{field}`" for field in known)
             raise ValueError(
                 at_place(f"there is no field `{name}`; the fields are {fields}", place)
             )
-
-
-def _list_other_names(kind: Any) -> set[str]:
-    """Return the names of fields that a pydantic model accepts besides those in its schema."""
-    config = getattr(kind, "model_config", {})
-    by_name = config.get("populate_by_name") or config.get("validate_by_name")
-    names: set[str] = set()
-    for name, field_ in getattr(kind, "__pydantic_fields__", {}).items():
-        names |= {name} if by_name else set()
-        names |= {it for it in getattr(field_.validation_alias, "choices", ()) if type(it) is str}
-    return names
 
 
 def check_value(value: JsonValue, schema: Json, place: tuple[str, ...]) -> None:

@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from decimal import Decimal
 from functools import partial
 from typing import Any, ClassVar
 
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import SchemaError, SchemaValidator
 
 from njrt.messages import Json, make_object_schema
 from njrt.values.data_classes import has_own_constructor, is_data_class, list_shown_fields
-from njrt.values.json_choices import READ_KEY, SAME
+from njrt.values.json_choices import SAME
 from njrt.values.json_unions import CONTAINER, KEYS, MEMBERS, NUMBERED, OPTIONAL, list_alternatives
 
 
@@ -124,10 +122,7 @@ class SchemaGenerator(GenerateJsonSchema):
             raise TypeError("names in JSON are texts, which do not stand for its keys")
         kind = keys.get("type")
         named = {"propertyNames": self.generate_inner(keys)} if kind == "union" else {}
-        reading: dict[str, Any] = {}
-        with suppress(SchemaError):  # its types refer to themselves
-            reading = {READ_KEY: SchemaValidator(keys).validate_python} if keys else {}
-        return {**super().dict_schema(schema), **named, KEYS: kind, **reading}
+        return {**super().dict_schema(schema), **named, KEYS: kind}
 
 
 _WITHOUT_FORM = {

@@ -8,7 +8,7 @@ import pytest
 
 from anthropic_server import KEY, AnthropicServer, message, text, thinking, tool_use
 from conversations import CONVERSATIONS, PLAIN, TOOLS, result
-from njrt.messages import Request, ToolMessage, Usage, UserMessage
+from njrt.messages import Request, ToolMessage, UserMessage
 from njrt.models.anthropic import Anthropic
 
 pytest.importorskip("anthropic")
@@ -101,46 +101,10 @@ def test_another_model_does_not_see_the_thinking():
         assert server.seen[1].body["messages"][1]["content"] == [text("hm")]
 
 
-@pytest.mark.parametrize(
-    ("reason", "stop"),
-    [
-        ("end_turn", "end"),
-        ("stop_sequence", "end"),
-        ("pause_turn", "end"),
-        ("max_tokens", "length"),
-        ("model_context_window_exceeded", "length"),
-        ("refusal", "refusal"),
-    ],
-)
-def test_how_a_reply_can_end(reason, stop):
-    with AnthropicServer([message(text("so"), stop=reason)]) as server:
-        assert vendor(server).ask(PLAIN).stop == stop
-
-
-def test_an_empty_reply():
-    with AnthropicServer([message()]) as server:
-        reply = vendor(server).ask(PLAIN)
-    assert (reply.message.text, reply.message.calls, reply.stop) == ("", (), "end")
-
-
 def test_arguments_that_are_no_object():
     with AnthropicServer([message(tool_use("a", "run", "x = 1"))]) as server:
         (call,) = vendor(server).ask(TOOLS).message.calls
     assert (call.arguments, call.raw) == (None, '"x = 1"')
-
-
-def test_usage_counts_all_input_and_the_cache_has_its_own_prices():
-    with AnthropicServer([FINE]) as server:
-        usage = vendor(server).ask(PLAIN).usage
-    dollars = (100 * 3 + 300 * 3.75 + 600 * 0.30 + 20 * 15) / 1_000_000
-    assert usage == Usage(input=1000, output=20, cached=600, usd=pytest.approx(dollars))
-
-
-@pytest.mark.parametrize("usage", [None, {"output_tokens": 3}])
-def test_usage_may_be_missing(usage):
-    with AnthropicServer([message(text("fine"), usage=usage)]) as server:
-        used = vendor(server).ask(PLAIN).usage
-    assert (used.input, used.output) == (0, (usage or {}).get("output_tokens", 0))
 
 
 def test_a_long_limit_needs_no_streaming():

@@ -23,7 +23,7 @@ from njrt.models.model import LayeredModel, Model
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel, is_failure
 from njrt.options.budget import Budget
 from njrt.persistence.sqlite_store import MemoryStore
-from njrt.production.budgets.budgeted import Budgeted, estimate_call, open_budget
+from njrt.production.budgets.budgeted import Budgeted, estimate_call
 from njrt.production.budgets.ledger import list_accounts
 from njrt.session.limits import Limits, Meter, Metered
 from njrt.stores import Store
@@ -123,7 +123,7 @@ def wrap(models: list[Model], chance: random.Random) -> Model:
 
 
 def put_limits(model: Model, ledger: Store, budget: Budget, meter: Meter) -> Model:
-    layer = Budgeted((open_budget(budget),), lambda: ledger, lambda: model)
+    layer = Budgeted((budget,), lambda: ledger, lambda: model)
     return LayeredModel(model, (Metered(meter), layer))
 
 

@@ -32,28 +32,6 @@ def test_calls_one_after_another_share_a_connection():
     assert server.connections == 1
 
 
-def test_the_end_of_the_network_waits_until_dropped_generators_are_closed():
-    closed = []
-
-    async def read(depth):
-        try:
-            if depth:
-                async for item in read(depth - 1):
-                    yield item
-            yield depth
-        finally:
-            await asyncio.sleep(0)
-            closed.append(depth)
-
-    async def drop():
-        await anext(read(4))
-
-    network = Network()
-    network.run(drop())
-    network.close()
-    assert closed == [4, 3, 2, 1, 0]
-
-
 def test_threads_share_a_model():
     with OpenAIServer([says("fine")] * 40, vendor=False, models=("local",)) as server:
         model = OpenAI("local", base_url=server.base_url)

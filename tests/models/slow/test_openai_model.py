@@ -8,9 +8,9 @@ import pytest
 
 from conversations import CONVERSATIONS, PLAIN, TOOLS
 from njrt.errors import ModelNotFoundError, RejectedRequestError, ServerError
-from njrt.messages import Tool, Usage
+from njrt.messages import Tool
 from njrt.models.openai import OpenAI
-from openai_server import KEY, OpenAIServer, calls, completion, says
+from openai_server import KEY, OpenAIServer, calls, says
 
 pytest.importorskip("openai")
 
@@ -87,13 +87,11 @@ def test_tools_are_strict_and_the_choice_is_the_models():
     assert reply.stop == "end"
 
 
-def test_a_schema_that_is_not_strict_is_the_programs_fault():
+def test_a_schema_that_cannot_be_enforced_is_sent_as_such():
     loose = Tool("run", "Run.", {"type": "object", "properties": {"code": {"type": "string"}}})
-    with (
-        OpenAIServer() as server,
-        pytest.raises(RejectedRequestError, match="additionalProperties"),
-    ):
-        vendor(server).ask(replace(PLAIN, tools=(loose,)))
+    with OpenAIServer([says("fine")]) as server:
+        assert vendor(server).ask(replace(PLAIN, tools=(loose,))).message.text == "fine"
+        assert server.seen[0].body["tools"][0]["function"]["strict"] is False
 
 
 def test_several_calls_keep_their_order_and_missing_ids_are_made_up():
@@ -105,60 +103,31 @@ def test_several_calls_keep_their_order_and_missing_ids_are_made_up():
     assert first.id != second.id
 
 
-@pytest.mark.parametrize(
-    ("raw", "arguments"),
-    [
-        ('{"code": "x = 1"', None),
-        ('["x = 1"]', None),
-        ("x = 1", None),
-        ("[" * 100_000, None),
-        ("", {}),
-        ('{"code": "x = 1\ny = 2"}', {"code": "x = 1\ny = 2"}),
-    ],
-    ids=["cut off", "a list", "bare code", "too deep", "nothing", "a bare line break"],
-)
-def test_arguments_are_read_as_far_as_they_are_json(raw, arguments):
+ARGUMENTS: dict[str, object] = {
+    '{"code": "x = 1"': None,
+    '["x = 1"]': None,
+    "x = 1": None,
+    "null": None,
+    "{": None,
+    "[" * 100_000: None,
+    "": {},
+    "{}": {},
+    ' {"a": 1} ': {"a": 1},
+    '{"code": "x = 1\ny = 2"}': {"code": "x = 1\ny = 2"},
+}
+
+
+@pytest.mark.parametrize("raw", ARGUMENTS, ids=lambda raw: repr(raw[:20]))
+def test_arguments_are_read_as_far_as_they_are_json(raw):
     with OpenAIServer([calls(("run", raw))]) as server:
         (call,) = vendor(server).ask(TOOLS).message.calls
-    assert call.arguments == arguments
+    assert call.arguments == ARGUMENTS[raw]
     assert call.raw == raw
 
 
 def test_an_unknown_tool_is_passed_on():
     with OpenAIServer([calls(("delete_everything", "{}"))]) as server:
         assert vendor(server).ask(TOOLS).message.calls[0].name == "delete_everything"
-
-
-@pytest.mark.parametrize(
-    ("answer", "text", "stop"),
-    [
-        (says(None), "", "end"),
-        (says(""), "", "end"),
-        (says(None, refusal="I cannot help."), "I cannot help.", "refusal"),
-        (completion({"role": "assistant", "content": None}, "content_filter"), "", "refusal"),
-        (completion({"role": "assistant", "content": "x = "}, "length"), "x = ", "length"),
-        (calls(("run", '{"co'), finish="length"), "", "length"),
-    ],
-    ids=["null", "empty", "refusal", "filtered", "cut off", "cut off in a call"],
-)
-def test_how_a_reply_can_end(answer, text, stop):
-    with OpenAIServer([answer]) as server:
-        reply = vendor(server).ask(TOOLS)
-    assert (reply.message.text, reply.stop) == (text, stop)
-
-
-def test_usage_and_cost():
-    with OpenAIServer([says("a")]) as server:
-        assert vendor(server).ask(PLAIN).usage == Usage(1000, 20, 600, pytest.approx(0.00126))
-
-
-@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 5, "prompt_tokens_details": None}])
-def test_usage_may_be_missing(usage):
-    answer = completion({"role": "assistant", "content": "fine"}, usage=usage)
-    with OpenAIServer([answer], vendor=False, models=("local",)) as server:
-        reply = own(server).ask(PLAIN)
-    assert reply.message.text == "fine"
-    assert reply.usage == Usage(input=(usage or {}).get("prompt_tokens", 0))
 
 
 def test_without_a_name_the_first_model_listed_is_asked_and_the_list_read_once(ask):

@@ -192,15 +192,21 @@ def test_arguments_that_come_in_pieces_can_be_sent_back(vendor: str, arguments: 
         begin = {"index": 0, "id": "a", "function": {"name": "run", "arguments": ""}}
         piece = {"index": 0, "function": {"arguments": arguments}}
         deltas = [{"tool_calls": [begin]}, {"tool_calls": [piece]}]
-        events = [{"choices": [{"delta": delta}]} for delta in deltas]
-        events.append({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})
+        events = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+        end = {"index": 0, "delta": {}, "finish_reason": "tool_calls"}
+        events.append({"choices": [end]})
     else:
         block = {"type": "tool_use", "id": "a", "name": "run", "input": {}}
         delta = {"type": "input_json_delta", "partial_json": arguments}
         events = [
-            {"type": "message_start", "message": {"content": []}},
+            {"type": "message_start", "message": {"content": [], "usage": {}}},
             {"type": "content_block_start", "index": 0, "content_block": block},
             {"type": "content_block_delta", "index": 0, "delta": delta},
+            {
+                "type": "message_delta",
+                "delta": {"stop_reason": "tool_use"},
+                "usage": {"output_tokens": 1},
+            },
             {"type": "message_stop"},
         ]
     faults = [("", stream([json.dumps(event) for event in events]))]

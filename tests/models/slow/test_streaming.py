@@ -7,35 +7,29 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 import njrt
-from anthropic_server import KEY as ANTHROPIC_KEY
 from anthropic_server import AnthropicServer, message, split_message, text, thinking, tool_use
 from conversations import PLAIN, TOOLS
 from loopback import Stream
 from njrt.errors import ServerError
 from njrt.events import Event, Streamed
 from njrt.messages import Request
-from njrt.models.anthropic import Anthropic
-from njrt.models.openai import OpenAI
 from njrt.observability.listeners import add_listener
-from openai_server import KEY as OPENAI_KEY
 from openai_server import OpenAIServer, calls, completion, says, split_completion
+from vendors import VENDORS, Vendor
 from waiting import HANG_SECONDS
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
 
 
-def openai(server: Any, **settings: Any) -> OpenAI:
-    return OpenAI("gpt-4.1", vendor_url=f"{server.url}/v1", key=OPENAI_KEY, **settings)
-
-
-def anthropic(server: Any, **settings: Any) -> Anthropic:
-    return Anthropic("claude-sonnet-5-5", vendor_url=server.url, key=ANTHROPIC_KEY, **settings)
+openai = VENDORS["openai"].connect
+anthropic = partial(VENDORS["anthropic"].connect, model="claude-sonnet-5-5")
 
 
 def streamed(request: Request, heard: list[str] | None = None) -> Request:
@@ -65,25 +59,24 @@ MESSAGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("answer", COMPLETIONS.values(), ids=COMPLETIONS)
-def test_a_streamed_completion_is_the_same_reply(answer: Any) -> None:
+ANSWERS = {
+    **{f"openai {kind}": (OpenAIServer, openai, said) for kind, said in COMPLETIONS.items()},
+    **{f"anthropic {kind}": (AnthropicServer, anthropic, said) for kind, said in MESSAGES.items()},
+}
+
+
+@pytest.mark.parametrize(("server", "connect", "answer"), ANSWERS.values(), ids=ANSWERS)
+def test_a_streamed_reply_is_the_same_as_a_whole_one(
+    server: Any, connect: Any, answer: Any
+) -> None:
     heard: list[str] = []
-    with OpenAIServer([answer, answer]) as server:
-        model = openai(server)
-        assert model.ask(streamed(TOOLS, heard)) == model.ask(TOOLS)
-        assert [seen.body.get("stream") for seen in server.seen] == [True, None]
-        assert server.seen[0].body["stream_options"] == {"include_usage": True}
-    assert all(later.startswith(sooner) for sooner, later in itertools.pairwise(heard))
-
-
-@pytest.mark.parametrize("answer", MESSAGES.values(), ids=MESSAGES)
-def test_a_streamed_message_is_the_same_reply(answer: Any) -> None:
-    with AnthropicServer([answer, answer]) as server:
-        model = anthropic(server)
-        one, other = model.ask(streamed(TOOLS)), model.ask(TOOLS)
+    with server([answer, answer]) as running:
+        model = connect(running)
+        one, other = model.ask(streamed(TOOLS, heard)), model.ask(TOOLS)
         assert one == other
         assert one.message.vendor_content == other.message.vendor_content
-        assert [seen.body.get("stream") for seen in server.seen] == [True, None]
+        assert [seen.body.get("stream") for seen in running.seen] == [True, None]
+    assert all(later.startswith(sooner) for sooner, later in itertools.pairwise(heard))
 
 
 def test_the_text_is_heard_while_it_comes() -> None:
@@ -102,7 +95,7 @@ def test_the_text_is_heard_while_it_comes() -> None:
         yield from events[3:]
 
     with OpenAIServer([Stream(send()), Stream(events[:3], then="stall")]) as server:  # type: ignore[arg-type]
-        model = openai(server, retries=0)
+        model = openai(server)
         reply = model.ask(replace(PLAIN, on_text=hear, timeout=600))
         assert reply.message.text == "Good morning"
         assert heard[0] in ("Good ", "Good morni")
@@ -118,7 +111,7 @@ def test_arguments_of_tool_calls_are_heard_too() -> None:
     with AnthropicServer([message(text("Now:"), tool_use("t1", "run", {"code": "x"}))]) as server:
         anthropic(server).ask(streamed(TOOLS, heard))
     assert CODE in heard
-    assert heard[-1] == 'Now:\n{"code": "x"}'
+    assert heard[-1] == 'Now:{"code": "x"}'
 
 
 def call_piece(index: int | None = 0, **fields: Any) -> dict[str, Any]:
@@ -131,30 +124,41 @@ def call_piece(index: int | None = 0, **fields: Any) -> dict[str, Any]:
     return {"tool_calls": [made | fields]}
 
 
-ODD_STREAMS: dict[str, list[Any]] = {
-    "a call without a type": [call_piece(type=None)],
-    "a call without an index": [call_piece(None)],
-    "calls without an index": [call_piece(None), call_piece(None)],
-    "a call with the index 1": [call_piece(1)],
-    "a type that is null later": [
-        call_piece(),
-        call_piece(id=None, type=None, function={"name": None, "arguments": ""}),
-    ],
-    "an id and a type that come again": [call_piece(), call_piece(function={"arguments": ""})],
-    "a delta that is null": [call_piece(), None],
-}
+ODD_STREAMS: dict[str, tuple[list[Any], list[str] | None]] = {
+    "a call without a type": ([call_piece(type=None)], ["a"]),
+    "an id that comes again": ([call_piece(), call_piece(function={"arguments": ""})], ["aa"]),
+    "a name that is null later": ([call_piece(), {"tool_calls": [{"index": 0, "function": {"name": None}}]}], ["a"]),
+    "a call without an index": ([call_piece(None)], None),
+    "a call with the index 1": ([call_piece(1)], None),
+    "a type that is null later": ([call_piece(), call_piece(id=None, type=None, function={})], None),
+    "a delta that is null": ([call_piece(), None], None),
+}  # fmt: skip
+"""The ids of the calls that the SDK makes of a stream; None for an error."""
 
 
-@pytest.mark.parametrize("deltas", ODD_STREAMS.values(), ids=ODD_STREAMS)
-@pytest.mark.parametrize("index", [{"index": 0}, {}], ids=["index", "no index"])
-def test_streams_of_other_servers_are_understood(deltas: list[Any], index: dict[str, int]) -> None:
-    choices = [index | {"delta": delta, "finish_reason": None} for delta in deltas]
-    choices.append(index | {"finish_reason": "tool_calls"})
+@pytest.mark.parametrize(("deltas", "ids"), ODD_STREAMS.values(), ids=ODD_STREAMS)
+def test_odd_streams_are_what_the_sdk_makes_of_them(
+    deltas: list[Any], ids: list[str] | None
+) -> None:
+    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": "tool_calls"})
     events = [{"choices": []}, *({"choices": [choice]} for choice in choices), "[DONE]"]
     with OpenAIServer([Stream(events)]) as server:
+        if ids is None:
+            with pytest.raises(ServerError, match="broke off"):
+                openai(server).ask(streamed(TOOLS))
+            return
         reply = openai(server).ask(streamed(TOOLS))
-    expected = [("a", "run", "{}")] * (2 if deltas == ODD_STREAMS["calls without an index"] else 1)
-    assert [(call.id, call.name, call.raw) for call in reply.message.calls] == expected
+    assert [call.id for call in reply.message.calls] == ids
+    assert [(call.name, call.raw) for call in reply.message.calls] == [("run", "{}")]
+
+
+def test_halves_of_a_character_in_two_events_are_one() -> None:
+    deltas = [{"content": half} for half in ("a ", "\ud83d", "\ude00")]
+    events = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    with OpenAIServer([Stream([*events, end])]) as server:
+        assert openai(server).ask(streamed(PLAIN)).message.text == "a 😀"
 
 
 HALF = list(split_completion(says("Good morning, all of you").body))[:4]
@@ -266,20 +270,15 @@ def test_a_listener_that_fails_does_not_break_the_reply() -> None:
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
-@pytest.mark.parametrize(
-    ("server", "make_model", "reply"),
-    [(OpenAIServer, openai, says("Yes.")), (AnthropicServer, anthropic, message(text("Yes.")))],
-)
-def test_the_body_is_sent_as_it_was_made(
-    server: Any, make_model: Any, reply: Any, is_streamed: bool
-) -> None:
+@pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)
+def test_the_body_is_sent_as_it_was_made(vendor: Vendor, is_streamed: bool) -> None:
     """The SDKs do not convert it: their types would drop or rename fields that they do not know."""
+    wish = {"stream": True, "stream_options": {"include_usage": True}}
+    if vendor.name == "anthropic":
+        del wish["stream_options"]
     for request in (PLAIN, TOOLS):
-        with server([reply]) as running:
-            model = make_model(running)
+        with vendor.server([vendor.say("Yes.")]) as running:
+            model = vendor.connect(running)
             model.ask(streamed(request) if is_streamed else request)
         sent = running.seen[-1].body
-        wish = {"stream": True, "stream_options": {"include_usage": True}}
-        if server is AnthropicServer:
-            del wish["stream_options"]
         assert sent == model.make_body(request) | (wish if is_streamed else {})

@@ -348,7 +348,7 @@ def test_values_of_all_types_are_taken_by_using(tmp_path: Path) -> None:
         *({"cache": cache} for cache in (True, False, "", tmp_path, str(tmp_path))),
         *({"trace": trace} for trace in ("", "store:t", tmp_path / "t.jsonl")),
         {"intercept": accept},
-        {"budget": iter([njrt.Budget(usd=1)])},
+        {"budget": iter([njrt.Budget(usd=1, per="day")])},
         {"calls": iter([len])},
         dict.fromkeys(("record", "cache", "trace", "examples", "intercept", "manifest")),
     ):

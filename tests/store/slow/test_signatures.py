@@ -16,7 +16,7 @@ from njrt.models.scripted import Scripted
 from njrt.persistence.cache import BREAK_SECONDS, SHARED_PREFIX, Cache, ReplyStore
 from njrt.persistence.open_store import SignedStore, get_store, name_store, open_store
 from njrt.persistence.sqlite_store import MemoryStore
-from njrt.production.budgets.ledger import Account, Amount, charge
+from njrt.production.budgets.ledger import Account, Spending, charge
 
 SECRET, OTHER = "a secret of the program", "a secret of another program"
 REQUEST = Request("Answer.", (UserMessage("How many?"),))
@@ -106,10 +106,10 @@ def test_a_forged_reply_is_asked_anew_and_replaced(caplog: pytest.LogCaptureFixt
 
 def test_a_forged_budget_allows_nothing() -> None:
     inner = MemoryStore()
-    account = Account(njrt.Budget(tokens=10**9, per="total"), "", "total")
+    account = Account(njrt.Budget(tokens=10**9, per="total"), "total")
     inner.put(account.key, '{"usd": 0, "tokens": 0, "calls": 0}')
     with pytest.raises(WrongSignatureError):
-        charge(SignedStore(inner, SECRET), account, Amount(tokens=1))
+        charge(SignedStore(inner, SECRET), account, Spending(tokens=1))
 
 
 @pytest.mark.parametrize("secret", ["x", "fifteen letters"])

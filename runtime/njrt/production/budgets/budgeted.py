@@ -10,10 +10,9 @@ that it could cost stays counted.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from njrt.errors import BudgetError, ModelError, ServerError, StoreError
@@ -25,34 +24,18 @@ from njrt.models.prices import compute_cost
 from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.scripted import Scripted
 from njrt.options.budget import Budget
-from njrt.persistence.sqlite_store import MemoryStore
-from njrt.production.budgets.ledger import NANO, Account, Amount, charge, correct, find_period
-from njrt.records import field, record, replace
+from njrt.production.budgets.ledger import NANO, Account, Spending, charge, correct, find_period
+from njrt.records import record, replace
 from njrt.stores import Store, encode_text
-
-
-@record
-class OpenBudget:
-    """A budget around a point of the program; that of a `with` is counted in a store of its own."""
-
-    budget: Budget
-    own_store: Store | None = None
-
-
-def open_budget(budget: Budget) -> OpenBudget:
-    """Open a budget for a `with`."""
-    return OpenBudget(budget, MemoryStore() if budget.per == "scope" else None)
 
 
 @record
 class Budgeted:
     """The layer that checks budgets. `find_model` returns the model below, which has the price."""
 
-    budgets: tuple[OpenBudget, ...]
+    budgets: tuple[Budget, ...]
     find_store: Callable[[], Store]
     find_model: Callable[[], Model]
-    run_store: Store = field(default_factory=MemoryStore)
-    """The accounts of per-run budgets."""
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
         """Ask the model if all budgets allow the most that the call can cost."""
@@ -60,115 +43,110 @@ class Budgeted:
         if isinstance(model, FallbackModel):
             # The wrapper's calls are counted one by one.
             return await ask(replace(request, call_layer=self.move_to))
-        charges = self._charge_all(model, request)
+        made = self._charge(model, request)
 
         def charge_again(used: Usage) -> None:
             """Count one more call; the previous one stays counted."""
-            nonlocal charges
+            nonlocal made
             if request.before_call is not None:
                 request.before_call(used)
-            charges = self._charge_all(model, request)
+            made = self._charge(model, request)
 
         try:
             reply = await ask(replace(request, before_call=charge_again))
         except ModelError as error:
-            made = error.attempts if isinstance(model, CallLister) else ()
-            if made and made[-1].outcome == "unusable":  # a whole reply, with its usage
-                for each in charges:
-                    each.settle(made[-1].usage)
+            calls = error.attempts if isinstance(model, CallLister) else ()
+            if calls and calls[-1].outcome == "unusable":  # a whole reply, with its usage
+                made.settle(calls[-1].usage)
             elif not (isinstance(error, ServerError) and error.was_sent and error.status is None):
                 # Otherwise it lost its connection or took too long, so it may have been billed.
-                _take_back(charges)
+                made.settle(None)
             raise
         except BaseException as error:
             if not getattr(error, "was_sent", True):
-                _take_back(charges)
+                made.settle(None)
             raise
-        for each in charges:
-            each.settle(reply.usage, reply.source)
+        made.settle(reply.usage, reply.source)
         return reply
 
     def move_to(self, model: Model) -> Budgeted:
         """Return the same budgets around another model."""
         return replace(self, find_model=lambda: model)
 
-    def _charge_all(self, model: Model, request: Request) -> list[Charge]:
-        with_price = any(opened.budget.usd is not None for opened in self.budgets)
+    def _charge(self, model: Model, request: Request) -> Charge:
+        with_price = any(budget.usd is not None for budget in self.budgets)
         estimate = estimate_call(model, request, with_price)
-        made: list[Charge] = []
+        charged: list[Account] = []
         try:
             if estimate.usd is None:
                 raise BudgetError(
                     "a budget limits dollars, but no price is known for the model "
                     f"{model.name}; upgrade genai-prices, or limit tokens"
                 )
-            most = Amount(round(estimate.usd * NANO), estimate.input + estimate.output, 1)
-            for store, account in self._list_accounts(model):
-                charge(store, account, most)
-                made.append(Charge(store, account, most))
-        except BaseException as error:
-            _take_back(made)
-            if isinstance(error, BudgetError):
-                error.place = error.place or request.place or None
+            most = Spending(round(estimate.usd * NANO), estimate.input + estimate.output, 1)
+            made = Charge(self.find_store(), charged, most)
+            for account in find_accounts(self.budgets, made.store.now()):
+                try:
+                    charge(made.store, account, most)
+                except BaseException:
+                    made.settle(None)
+                    raise
+                charged.append(account)
+        except BudgetError as error:
+            error.place = error.place or request.place or None
             raise
         return made
 
-    def _list_accounts(self, model: Model) -> list[tuple[Store, Account]]:
-        """Return a call's accounts; budgets of one account count once, with all their limits."""
-        found: dict[tuple[str, int], tuple[Store, Account]] = {}
-        for opened in self.budgets:
-            budget = opened.budget
-            own_store = self.run_store if budget.per == "run" else opened.own_store
-            store = self.find_store() if own_store is None else own_store
-            owner = digest_key(model) if budget.each == "key" else ""
-            account = Account(budget, owner, *find_period(budget, store.now()))
-            place = account.key, id(store)
-            if place in found:
-                same = found[place][1]
-                account = replace(account, others=(same.budget, *same.others))
-            found[place] = store, account
-        return list(found.values())
+
+def find_accounts(budgets: Iterable[Budget], now: float) -> Iterable[Account]:
+    """Return the accounts of a call; budgets of one account count once, with the lower limits."""
+    found: dict[str, Account] = {}
+    for budget in budgets:
+        account = Account(budget, *find_period(budget, now))
+        if same := found.get(account.key):
+            account = replace(account, budget=tighten_budget(budget, same.budget))
+        found[account.key] = account
+    return found.values()
+
+
+def tighten_budget(budget: Budget, other: Budget) -> Budget:
+    """Return a budget with the lower limits of two."""
+    usd = [each.usd for each in (budget, other) if each.usd is not None]
+    tokens = [each.tokens for each in (budget, other) if each.tokens is not None]
+    return replace(budget, usd=min(usd, default=None), tokens=min(tokens, default=None))
 
 
 @record
 class Charge:
-    """The most that one call can cost, counted in one account."""
+    """The most that one call can cost, counted in some accounts."""
 
     store: Store
-    account: Account
-    most: Amount
+    accounts: list[Account]
+    most: Spending
 
     def settle(self, usage: Usage | None, source: str = "model") -> None:
-        """Correct the account to what the call has cost; None and recorded replies cost nothing."""
-        spent = Amount()
+        """Correct the accounts to the cost; None and recorded replies cost nothing."""
+        spent = Spending()
         if usage is not None and source != "recording":  # which has been counted before
-            spent = measure_spent(usage, self.most, source == "script")
-        try:
-            correct(self.store, self.account, spent - self.most)
-        except StoreError as error:
-            warn("the most that a call could cost stays counted: %s", error)
+            spent = measure_spending(usage, self.most, source == "script")
+        for account in self.accounts:
+            try:
+                correct(self.store, account, self.most, spent)
+            except StoreError as error:
+                warn("the most that a call could cost stays counted: %s", error)
 
 
-def _take_back(charges: list[Charge]) -> None:
-    for made in charges:
-        made.settle(None)
-
-
-def measure_spent(usage: Usage, most: Amount, is_script: bool = False) -> Amount:
+def measure_spending(usage: Usage, most: Spending, is_script: bool = False) -> Spending:
     """Return a call's cost; the most that it could cost if counts are missing or impossible."""
     tokens = usage.input + usage.output
     counts = (usage.input, usage.output, usage.usd or 0.0)
     if not all(0 <= each < math.inf for each in counts):
         return most
     if not tokens and not usage.usd:
-        return Amount(calls=1) if is_script else most
-    return Amount(most.usd if usage.usd is None else round(usage.usd * NANO), math.ceil(tokens), 1)
-
-
-def digest_key(model: Model) -> str:
-    """Return a digest of the API key that a model uses; empty without a key."""
-    key = getattr(model, "_key", None)
-    return hashlib.sha256(key.encode()).hexdigest()[:12] if isinstance(key, str) else ""
+        return Spending(calls=1) if is_script else most
+    return Spending(
+        most.usd if usage.usd is None else round(usage.usd * NANO), math.ceil(tokens), 1
+    )
 
 
 # ── the most that a call can cost, before it is made ─────────────────────────────────────────────

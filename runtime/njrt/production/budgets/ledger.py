@@ -2,68 +2,49 @@
 
     find_period(budget, now)          ("2026-03-01", 2026-03-02 00:00 UTC)
     charge(store, account, most)      BudgetError if spent + most exceeds a limit, else counted
-    correct(store, account, more)     what a call has cost beyond the most, mostly less
+    correct(store, account, most, spent)    what the call has cost, in place of the most
 
 An account is one text in the store, changed by `update`. Dollars are stored as integer billionths.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from urllib.parse import quote
+from typing import get_args
 
 from njrt.dataclass_json import InvalidJsonError, from_json, to_json
 from njrt.errors import BudgetError, StoreError
 from njrt.logs import warn
-from njrt.options.budget import Budget
+from njrt.options.budget import Budget, BudgetPeriod
 from njrt.records import record, replace
 from njrt.stores import Store, make_store_key, split_store_key, update
 
 NANO = 1_000_000_000
 """Billionths of a dollar in a dollar."""
 
-MAX_NAME_CHARS = 180
-"""The maximal length of a budget's or owner's name in a key, in characters of the key."""
-
-
-@record
-class Amount:
-    """Billionths of a dollar, tokens, and calls."""
-
-    usd: int = 0
-    tokens: int = 0
-    calls: int = 0
-
-    def __sub__(self, other: Amount) -> Amount:
-        return Amount(self.usd - other.usd, self.tokens - other.tokens, self.calls - other.calls)
-
 
 @record
 class Account:
-    """One period of one owner's budget, with the start of the next period.
-
-    Budgets of the same account with other limits are in `others`.
-    """
+    """One period of a budget, with the start of the next period."""
 
     budget: Budget
-    owner: str
     period: str
     renews: datetime | None = None
-    others: tuple[Budget, ...] = ()
 
     @property
     def key(self) -> str:
         """The account's key in the store."""
         budget = self.budget
-        name, owner = shorten_name(budget.name), shorten_name(self.owner)
-        return make_store_key("budget", name, budget.per, budget.each, owner, self.period)
+        return make_store_key("budget", budget.name, str(budget.per), "all", "", self.period)
 
 
 @record
-class AccountState:
-    """An account as stored. The limits come from the program that changed it last."""
+class Spending:
+    """Billionths of a dollar, tokens and calls: those of an account, as stored, or of one call.
+
+    The limits come from the program that changed the account last.
+    """
 
     usd: int = 0
     tokens: int = 0
@@ -79,11 +60,8 @@ class StoredAccount:
 
     name: str
     per: str
-    each: str
-    owner: str
     period: str
-    state: AccountState
-    key: str
+    state: Spending
 
 
 def find_period(budget: Budget, now: float) -> tuple[str, datetime | None]:
@@ -97,23 +75,22 @@ def find_period(budget: Budget, now: float) -> tuple[str, datetime | None]:
             return f"{day:%Y-%m-%d}", day + timedelta(days=1)
         case "month":
             return f"{day:%Y-%m}", (day.replace(day=1) + timedelta(days=32)).replace(day=1)
-        case per:
-            return per, None
+        case _:
+            return "total", None
 
 
-def charge(store: Store, account: Account, most: Amount) -> None:
+def charge(store: Store, account: Account, most: Spending) -> None:
     """Count the most that a call can cost; raise `BudgetError` and count nothing if it exceeds."""
+    budget = account.budget
 
-    def change(state: AccountState) -> AccountState:
-        for budget in (account.budget, *account.others):
-            if _exceeds(budget.usd and budget.usd * NANO, state.usd, most.usd) or _exceeds(
-                budget.tokens, state.tokens, most.tokens
-            ):
-                raise make_budget_error(budget, account, state, most)
-        budget = account.budget
+    def check(state: Spending) -> Spending:
+        if _exceeds(budget.usd and budget.usd * NANO, state.usd, most.usd) or _exceeds(
+            budget.tokens, state.tokens, most.tokens
+        ):
+            raise make_budget_error(account, state, most)
         return replace(state, limit_usd=budget.usd, limit_tokens=budget.tokens)
 
-    correct(store, account, most, change)
+    correct(store, account, Spending(), most, check)
 
 
 def _exceeds(limit: float | None, spent: int, needed: int) -> bool:
@@ -123,38 +100,44 @@ def _exceeds(limit: float | None, spent: int, needed: int) -> bool:
 def correct(
     store: Store,
     account: Account,
-    more: Amount,
-    change: Callable[[AccountState], AccountState] = lambda state: state,
+    counted: Spending,
+    spent: Spending,
+    check: Callable[[Spending], Spending] = lambda state: state,
 ) -> None:
-    """Add to an account, whatever its limits, what `change` makes of it."""
+    """Count in an account what a call has cost, in place of what was counted for it."""
     key, now = account.key, store.now()
 
-    def add(text: str | None) -> str:
-        state = change(read_state(text, key))
-        usd, tokens, calls = state.usd + more.usd, state.tokens + more.tokens, state.calls
-        return to_json(replace(state, usd=usd, tokens=tokens, calls=calls + more.calls, at=now))
+    def change(text: str | None) -> str:
+        state = check(read_state(text, key))
+        usd, tokens = state.usd + spent.usd - counted.usd, state.tokens + spent.tokens
+        calls = state.calls + spent.calls - counted.calls
+        changed = replace(state, usd=usd, tokens=tokens - counted.tokens, calls=calls, at=now)
+        return to_json(changed)
 
-    update(store, key, add)
+    update(store, key, change)
 
 
 def list_accounts(store: Store) -> Iterator[StoredAccount]:
-    """Yield all accounts in a store, by name, period and owner; warn about unreadable ones."""
+    """Yield all accounts in a store, by name and period; warn about unreadable ones.
+
+    Those of 0.2 that belonged to a key, a tenant, a run or a `with` are left out.
+    """
     for key in store.list_keys("budget/"):
         parts, text = split_store_key(key), store.get(key)
-        if len(parts) == 6 and text is not None:
+        is_known = len(parts) == 6 and not parts[4] and parts[2] in get_args(BudgetPeriod)
+        if is_known and text is not None:
             try:
-                yield StoredAccount(*parts[1:], state=read_state(text, key), key=key)
+                state = read_state(text, key)
             except StoreError as error:
                 warn("%s", error)
+            else:
+                yield StoredAccount(parts[1], parts[2], parts[5], state)
 
 
-def make_budget_error(
-    budget: Budget, account: Account, state: AccountState, needed: Amount
-) -> BudgetError:
+def make_budget_error(account: Account, state: Spending, needed: Spending) -> BudgetError:
     """Return an error with the amounts spent and needed, and the time when the budget renews."""
-    owner = f" of the {budget.each} {account.owner or '(none)'}" if budget.each != "all" else ""
-    kinds = {"run": "each run has its own", "scope": "each `with` has its own"}
-    renewal = kinds.get(budget.per, "it does not renew")
+    budget = account.budget
+    renewal = "it does not renew"
     if account.renews is not None:
         renewal = f"it renews at {account.renews.isoformat()}"
 
@@ -165,15 +148,14 @@ def make_budget_error(
 
     allowed = write(round((budget.usd or 0) * NANO), budget.tokens or 0)
     error = BudgetError(
-        f"the budget `{budget}`{owner} allows {allowed}: {write(state.usd, state.tokens)} spent "
+        f"the budget `{budget}` allows {allowed}: {write(state.usd, state.tokens)} spent "
         f"(with the most that calls under way may cost), and this call may need "
         f"{write(needed.usd, needed.tokens)}; {renewal}"
     )
-    error.budget, error.owner, error.period = str(budget), account.owner, account.period
+    error.budget, error.period, error.renews = str(budget), account.period, account.renews
     error.usd_limit, error.tokens_limit = budget.usd, budget.tokens
     error.usd_spent, error.tokens_spent = state.usd / NANO, state.tokens
     error.usd_needed, error.tokens_needed = needed.usd / NANO, needed.tokens
-    error.renews = account.renews
     return error
 
 
@@ -182,19 +164,10 @@ def format_usd(usd: float) -> str:
     return f"${usd:,.4f}" if not 1e-9 <= usd < 0.001 else f"${usd:.9f}".rstrip("0")
 
 
-def shorten_name(name: str) -> str:
-    """Return a name as used in keys: one that is too long is cut, and ends with its digest."""
-    encoded = name.encode("utf-8", "surrogatepass")
-    if len(quote(encoded, safe="")) <= MAX_NAME_CHARS:
-        return name
-    beginning = encoded[: MAX_NAME_CHARS // 3 - 20].decode("utf-8", "ignore")
-    return f"{beginning}~{hashlib.sha256(encoded).hexdigest()[:16]}"
-
-
-def read_state(text: str | None, key: str) -> AccountState:
+def read_state(text: str | None, key: str) -> Spending:
     """Return the state in a stored text, or a new state for None."""
     try:
-        return AccountState() if text is None else from_json(text, AccountState)
+        return Spending() if text is None else from_json(text, Spending)
     except InvalidJsonError as error:
         problem = f"the text of {key} in the store is not an account of a budget ({error})"
         raise StoreError(problem) from None
