@@ -388,14 +388,24 @@ def resolve_options(
 
 
 def read_environment() -> Mapping[str, str]:
-    """Return the environment variables of njrt that are set."""
-    return {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+    """Return the environment variables of njrt that are set.
+
+    `os.environ` internally raises an exception for each name that is not set; the dict that it
+    wraps does not.
+    """
+    wrapped = getattr(os.environ, "_data", None)
+    if wrapped is None:
+        return os.environ
+    return {os.fsdecode(name): os.fsdecode(wrapped[name]) for name in wrapped.keys() & _KEYS}
 
 
-_VARIABLES = (
-    *ENVIRONMENT_VARIABLES,
-    *REMOVED_VARIABLES,
-    *("NJC_BUDGET", "NJC_CACHE", "NJC_RECORD", "NJC_STORE", "NJC_TRACE"),
+_OPTION_VARIABLES = frozenset((*ENVIRONMENT_VARIABLES, *REMOVED_VARIABLES))
+_KEYS = frozenset(
+    name.encode() if os.name == "posix" else name
+    for name in (
+        *_OPTION_VARIABLES,
+        *("NJC_BUDGET", "NJC_CACHE", "NJC_RECORD", "NJC_STORE", "NJC_TRACE"),
+    )
 )
 
 FrozenOptions = tuple[tuple[str, Any, type], ...]
