@@ -74,7 +74,7 @@ class BlockRun(DecidingRun):
             call.names.place, call.options, call.project, is_static=bool(call.code)
         )
         super().__init__(session, call.is_async)
-        self.call = call
+        self.call, self.asked = call, []
         self.block = open_block(call, prompt, arguments.interface, session)
         self.effects = self.block.options.effects or ""
         self.instruction = self.block.instruction
@@ -176,7 +176,10 @@ class BlockRun(DecidingRun):
                 raise ConfigurationError(NO_ANSWER.format(prompt.reason))
             return self.request_code(prompt.reason)
         handler.prompt = prompt
-        return self.ask_for_answer(prompt)
+        options = block.options
+        if options.decide or options.sure is not None or self.session.record:
+            return self.ask_for_answer(prompt)
+        return self.ask_for_json(prompt, prompt.text)
 
     def request_code(self, reason: str) -> AnswerConversation:
         """Ask for code in the model's place; raise PolicyError if none is allowed."""

@@ -44,7 +44,6 @@ from njrt.questions import (
 from njrt.records import replace
 from njrt.scope.scope import Scope
 from njrt.session.run import BaseRun
-from njrt.session.session import Session
 
 DECISION_PROMPT = (
     f"{ANSWER_ROLE}; answer each question about it with the letter of one answer alone."
@@ -57,12 +56,9 @@ class DecidingRun(BaseRun):
 
     block: Block
     scope: Scope
+    asked: Answers
     is_sure = False
     """Whether the effect that is served next is an answer that reaches `sure`."""
-
-    def __init__(self, session: Session, is_async: bool) -> None:
-        super().__init__(session, is_async)
-        self.asked: Answers = []
 
     @property
     def asks_person(self) -> bool:
@@ -100,13 +96,15 @@ class DecidingRun(BaseRun):
                 raise error
             case str(name) if sure is not None and name != "ask":
                 self.session.use_model(name)
+        return (yield from self.ask_for_json(prompt, text))
+
+    def ask_for_json(self, prompt: AnswerPrompt, text: str) -> AnswerConversation:
+        """Start the conversation that asks for a JSON object."""
         turn = len(self.asked) + 1
-        return (
-            yield from converse(
-                *(self.block, self.session.protocol, text, self.serve, prompt.form, turn),
-                attachments=prompt.attachments,
-                reopen=lambda: text,
-            )
+        return converse(
+            *(self.block, self.session.protocol, text, self.serve, prompt.form, turn),
+            attachments=prompt.attachments,
+            reopen=lambda: text,
         )
 
     def describe(self, effect: Effect, turn: int, number: int) -> PendingEffect:
@@ -130,8 +128,6 @@ class DecidingRun(BaseRun):
         """Return the questions if the block decides, by the recording or else by the options."""
         session, options = self.session, self.block.options
         is_wanted, record = bool(options.decide) or options.sure is not None, session.record
-        if not (is_wanted or record):
-            return None
         if (decision := find_decision(self.block, self.scope, prompt)) is None:
             return None
         if record is not None:
