@@ -4,7 +4,7 @@
     50 ms later          its findings are computed, and published unless it has changed meanwhile
 
 Answers about a place are computed on the main thread; findings, and answers about a whole text, on
-threads of pygls. A request about a text that is not open is answered from the file.
+threads of pygls. Requests about a text that is not open have no answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from njc import __version__
 from njc.editors.language_server.serving.conversion import Converter
-from njc.editors.language_server.serving.workspace_files import WorkspaceFiles, get_file, read_file
+from njc.editors.language_server.serving.workspace_files import WorkspaceFiles, get_file
 from njc.editors.language_server.texts.documents import (
     MAX_CHARACTERS,
     Document,
@@ -103,19 +103,6 @@ class NaturalLanguageServer(LanguageServer):
                 message = lsp.ShowMessageParams(lsp.MessageType.Error, f"njc: {error}")
                 self.window_show_message(message)
             return Project()
-
-    def get_document(self, uri: str) -> Document | None:
-        """Return the open text, or else the file's text; None if there is neither."""
-        if uri in self.documents:
-            return self.documents[uri]
-        file = get_file(uri)
-        if file is None or file.suffix != SUFFIX or (data := read_file(file)) is None:
-            return None
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            return None
-        return Document(uri, self.files.get_unit_path(file), text, None, self._find_project(uri))
 
     def close_document(self, uri: str) -> None:
         self.cancel_publishing(uri)
