@@ -50,7 +50,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "watch": ("watchfiles",),
     "dask": ("dask", "distributed"),
     "otel": ("opentelemetry-api",),
-    "approve": ("rich",),
+    "approve": ("click",),
     "types": ("mypy",),
     "notebook": ("ipython",),
     "lsp": ("pygls",),

@@ -77,7 +77,7 @@ class TrialLine:
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """The machine that ran the trials, or the client of a cluster."""
+    """The machine that ran the trials."""
 
     cpu: str
     cores: int

@@ -73,7 +73,7 @@ def _bind_to_place(
     """Return a function that answers requests about a document, with None if there is none."""
 
     def handle(ls: NaturalLanguageServer, params: Params) -> Answer:
-        document = ls.get_document(params.text_document.uri)
+        document = ls.documents.get(params.text_document.uri)
         if document is None:
             return None
         converter = ls.make_converter(document)
@@ -205,7 +205,7 @@ def _get_compiled_text(ls: NaturalLanguageServer, params: Params) -> Mapping[str
         uri = str(params.textDocument.uri)
     except AttributeError:
         raise JsonRpcInvalidParams("the parameters are {textDocument: {uri}}") from None
-    document = ls.get_document(uri)
+    document = ls.documents.get(uri)
     if document is None or not document.is_natural:
         raise JsonRpcInvalidParams(f"{uri} is not an open {SUFFIX} file")
     compilation, text = document.compilation, None
@@ -220,9 +220,9 @@ def _get_compiled_text(ls: NaturalLanguageServer, params: Params) -> Mapping[str
 
 
 async def _run_on_recording(ls: NaturalLanguageServer, uri: str, line: int) -> str:
-    document, file = ls.get_document(uri), get_file(uri)
+    document, file = ls.documents.get(uri), get_file(uri)
     if document is None or file is None:
-        raise JsonRpcInvalidParams(f"{uri} is not a {SUFFIX} file")
+        raise JsonRpcInvalidParams(f"{uri} is not an open {SUFFIX} file")
     place = f"{document.path}:{line}"
     recording = ls.files.find_recording(file, place)
     if recording is None:

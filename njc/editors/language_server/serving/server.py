@@ -1,10 +1,11 @@
 """A server for one client: the open texts, and when to publish findings.
 
     didOpen, didChange   a new version of the Document, as a whole text
-    50 ms later          its findings are computed, and published unless it has changed meanwhile
+    10 ms later          its findings are published, without those of the compiled form
+    700 ms later         all findings and hints are published
 
 Answers about a place are computed on the main thread; findings, and answers about a whole text, on
-threads of pygls. A request about a text that is not open is answered from the file.
+threads of pygls. Requests about a text that is not open have no answer.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import asyncio
 import functools
 import logging
 import os
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from lsprotocol import types as lsp
@@ -21,18 +23,21 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from njc import __version__
 from njc.editors.language_server.serving.conversion import Converter
-from njc.editors.language_server.serving.workspace_files import WorkspaceFiles, get_file, read_file
+from njc.editors.language_server.serving.workspace_files import WorkspaceFiles, get_file
 from njc.editors.language_server.texts.documents import (
     MAX_CHARACTERS,
     Document,
     drop_mark,
 )
+from njc.frontend.diagnostics import Diagnostic
 from njc.project.config import Project
 from njc.project.units import SUFFIX
 from njrt.errors import ConfigurationError
 
-DEBOUNCE_SECONDS = 0.05
-"""Seconds without changes before findings are computed."""
+DEBOUNCE_SECONDS = 0.01
+"""Seconds without changes before findings are published."""
+PAUSE_SECONDS = 0.7
+"""Seconds without changes before compiling the text, for hints and the compiled form's findings."""
 
 log = logging.getLogger("njc.editors.language_server")
 
@@ -75,6 +80,7 @@ class NaturalLanguageServer(LanguageServer):
             "njc",
             __version__,
             lsp.TextDocumentSyncKind.Full,
+            max_workers=2,
             protocol_cls=NaturalProtocol,
         )
         self.documents: dict[str, Document] = {}
@@ -104,19 +110,6 @@ class NaturalLanguageServer(LanguageServer):
                 self.window_show_message(message)
             return Project()
 
-    def get_document(self, uri: str) -> Document | None:
-        """Return the open text, or else the file's text; None if there is neither."""
-        if uri in self.documents:
-            return self.documents[uri]
-        file = get_file(uri)
-        if file is None or file.suffix != SUFFIX or (data := read_file(file)) is None:
-            return None
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            return None
-        return Document(uri, self.files.get_unit_path(file), text, None, self._find_project(uri))
-
     def close_document(self, uri: str) -> None:
         self.cancel_publishing(uri)
         if self.documents.pop(uri, None) is not None:
@@ -144,22 +137,33 @@ class NaturalLanguageServer(LanguageServer):
         document = self.documents.get(uri)
         if document is None or not document.path.endswith(SUFFIX):
             return
+        if document.is_natural:
+            await self._send(document, lambda: document.report(document.analysis.diagnostics))
+            await asyncio.sleep(PAUSE_SECONDS if seconds else 0)
+        await self._send(document, lambda: document.findings)
+
+    async def _send(self, document: Document, find: Callable[[], Iterable[Diagnostic]]) -> None:
+        """Compute findings on a thread, and publish them if the document is still the newest."""
+        loop = asyncio.get_running_loop()
         try:
-            loop = asyncio.get_running_loop()
-            found = await loop.run_in_executor(self.thread_pool, self._make_diagnostics, document)
+            found = await loop.run_in_executor(
+                self.thread_pool, self._make_diagnostics, document, find
+            )
         except Exception as error:
             log.exception("compiling %s failed", document.path)
             message = f"njc: compiling {document.path} failed: {type(error).__name__}: {error}"
             self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Error, message))
             return
-        if self.documents.get(uri) is document:
-            arguments = lsp.PublishDiagnosticsParams(uri, found, document.version)
+        if self.documents.get(document.uri) is document:
+            arguments = lsp.PublishDiagnosticsParams(document.uri, found, document.version)
             self.text_document_publish_diagnostics(arguments)
 
-    def _make_diagnostics(self, document: Document) -> list[lsp.Diagnostic]:
+    def _make_diagnostics(
+        self, document: Document, find: Callable[[], Iterable[Diagnostic]]
+    ) -> list[lsp.Diagnostic]:
         converter = self.make_converter(document)
         if document.is_natural:
-            return list(map(converter.make_diagnostic, document.findings))
+            return list(map(converter.make_diagnostic, find()))
         message = f"njc analyses files of up to {MAX_CHARACTERS:,} characters"
         severity = lsp.DiagnosticSeverity.Information
         return [lsp.Diagnostic(converter.make_range(0, 0), message, severity, source="njc")]
