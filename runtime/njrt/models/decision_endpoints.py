@@ -205,7 +205,7 @@ class PydanticAIDecisions(DecidingModel):
         if is_predicate(question):
             asked = NoulQuestion(instructions=f"`{question.name}` is True")
         try:
-            response = await self.model.vendor_model.decide(
+            response = await self.model.get_model().decide(
                 DecisionRequest(state=state, questions={"answer": asked}),
                 DecisionModelSettings(timeout=request.timeout),
             )
@@ -232,5 +232,4 @@ class PydanticAIDecisions(DecidingModel):
 
 def add_decisions(model: Any) -> Any:
     """Return a model of PydanticAI, wrapped if it is one of its decision models."""
-    is_decision_model = hasattr(model.vendor_model, "decide")
-    return PydanticAIDecisions(model) if is_decision_model else model
+    return PydanticAIDecisions(model) if model.has_decisions else model
