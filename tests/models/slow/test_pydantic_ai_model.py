@@ -262,6 +262,7 @@ def test_an_error_of_the_programs_own_model_is_kept_as_the_cause():
     [
         (KeyboardInterrupt(), RuntimeError),
         (SystemExit(3), RuntimeError),
+        (asyncio.CancelledError(), RuntimeError),
         (StopIteration(), ServerError),
         (StopAsyncIteration(), ServerError),
         (TimeoutError(), ServerError),
