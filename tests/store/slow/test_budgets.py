@@ -424,7 +424,9 @@ def test_recorded_replies_cost_nothing(tmp_path: Path) -> None:
 
 
 def test_cached_replies_cost_nothing(tmp_path: Path) -> None:
-    with njrt.using(store="memory:", budget=Budget(tokens=7000, per="day", name="cached"), cache=tmp_path):
+    with njrt.using(
+        store="memory:", budget=Budget(tokens=7000, per="day", name="cached"), cache=tmp_path
+    ):
         for script in ([reply(5000)], [], []):
             with njrt.using(model=Scripted(script)):
                 assert njrt.llm("How many?") == "3"
@@ -434,7 +436,9 @@ def test_async_calls_under_way_are_counted() -> None:
     model = PricedModel(answer=lambda: reply(10, 0.0))
 
     async def ask_all() -> list[Any]:
-        with njrt.using(model=model, store="memory:", budget=Budget(tokens=12_000, per="day", name="async")):
+        with njrt.using(
+            model=model, store="memory:", budget=Budget(tokens=12_000, per="day", name="async")
+        ):
             return await asyncio.gather(
                 *(njrt.allm("How many?") for _ in range(6)), return_exceptions=True
             )
