@@ -87,7 +87,11 @@ class Network:
 async def _run_exchange(exchange: Coroutine[Any, Any, T]) -> T:
     try:
         return await exchange
-    except (KeyboardInterrupt, SystemExit) as error:  # from a model's code; it would end the loop
+    except (KeyboardInterrupt, SystemExit, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        # A model's code has raised it; it would end the loop, or look like a cancellation.
         raise RuntimeError(f"a model raised {type(error).__name__}") from error
 
 

@@ -154,6 +154,8 @@ class OpenAI(VendorModel):
             yield stream, ChatCompletionStreamState()
 
     def read_piece(self, state: Any, event: Any) -> str:
+        # The SDK keeps only the usage of the last event.
+        event.usage = state.usage = event.usage or getattr(state, "usage", None)
         pieces = ""
         for made in state.handle_chunk(event):
             match made.type:

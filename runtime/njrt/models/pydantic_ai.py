@@ -39,6 +39,7 @@ from njrt.messages import (
 )
 from njrt.models.decision_endpoints import ask_pydantic_ai
 from njrt.models.http_client import current_bill, was_sent
+from njrt.models.network import get_network
 from njrt.models.remote import (
     THINKING_TOKENS,
     RemoteModel,
@@ -76,8 +77,8 @@ class PydanticAI(RemoteModel):
         name = model if isinstance(model, str) else f"{model.system}:{model.model_name}"
         provider = name.partition(":")[0]
         require_packages(f"model `pydantic-ai:{name}`", "njpy-runtime[pydantic-ai]", self.sdk)
-        self.is_own = not isinstance(model, str)
-        self.vendor_model = connected = infer_model(model) if isinstance(model, str) else model
+        self._given = model
+        connected = infer_model(model) if isinstance(model, str) else model
         key_variable = f"{provider.upper().replace('-', '_')}_API_KEY"
         server = Server(connected.base_url or provider, key_variable)
         super().__init__(f"pydantic-ai:{name}", "tools", server)
@@ -92,7 +93,7 @@ class PydanticAI(RemoteModel):
 
         try:
             if self.can_decide:
-                return await ask_pydantic_ai(self.vendor_model, self.name, request)
+                return await ask_pydantic_ai(self.get_model(), self.name, request)
             response = await self._ask(request)
             reply = Reply(
                 parse_response(response, self.name),
@@ -107,7 +108,7 @@ class PydanticAI(RemoteModel):
             return Reply(ModelMessage(shorten_message(error.message)), "refusal", model=self.name)
         except Exception as error:  # also from the provider's SDK, or from the program's own model
             # An SDK's error may contain the key.
-            cause = error if self.is_own else None
+            cause = None if isinstance(self._given, str) else error
             raise add_file_hint(self._explain(error, request), request) from cause
 
     def _explain(self, failure: Any, request: Request) -> ModelError:
@@ -137,7 +138,7 @@ class PydanticAI(RemoteModel):
         from pydantic_ai.messages import ModelMessagesTypeAdapter
 
         built = escape_surrogates(build_messages(request, self.name))
-        asked = self.vendor_model, ModelMessagesTypeAdapter.validate_python(built)
+        asked = self.get_model(), ModelMessagesTypeAdapter.validate_python(built)
         options: Any = {
             "model_settings": self._make_settings(request),
             "model_request_parameters": self._make_parameters(request),
@@ -171,7 +172,7 @@ class PydanticAI(RemoteModel):
             # The whole conversation is worth caching at the vendor once it is sent again.
             "cache": {"messages": len(request.messages) > 1},
         }
-        if "timeout" not in self.vendor_model.unsupported_settings:
+        if "timeout" not in self.get_model().unsupported_settings:
             settings["timeout"] = request.timeout
         if request.temperature is not None:
             settings["temperature"] = request.temperature
@@ -198,6 +199,14 @@ class PydanticAI(RemoteModel):
             output_tools=[make_tool(reply, strict=is_strict(schema), kind="output")],
             allow_text_output=False,
         )
+
+    def get_model(self) -> AIModel:
+        """Return the model object; a forked process makes a named model again."""
+        if not isinstance(self._given, str):
+            return self._given
+        name = self._given
+        model: AIModel = get_network().get_client(self, lambda: infer_model(name))
+        return model
 
 
 def infer_model(name: str) -> AIModel:

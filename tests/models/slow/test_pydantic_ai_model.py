@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,6 +28,8 @@ from njrt.models.choose import choose_model
 from njrt.options import Options
 from njrt.session.run_block import run
 from openai_server import OpenAIServer, calls, completion, says
+from processes import run_python
+from waiting import HANG_SECONDS
 
 pytest.importorskip("pydantic_ai")
 
@@ -259,6 +262,7 @@ def test_an_error_of_the_programs_own_model_is_kept_as_the_cause():
     [
         (KeyboardInterrupt(), RuntimeError),
         (SystemExit(3), RuntimeError),
+        (asyncio.CancelledError(), RuntimeError),
         (StopIteration(), ServerError),
         (StopAsyncIteration(), ServerError),
         (TimeoutError(), ServerError),
@@ -360,6 +364,26 @@ def test_a_name_is_one_model_for_the_whole_process():
     model = choose_model(Options(model="pydantic-ai:test"), {})
     assert model is choose_model(Options(model="pydantic-ai:test"), {})
     assert model.name == "pydantic-ai:test"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
+def test_a_forked_process_makes_a_named_model_again():
+    with LenientServer([says("fine")] * 3) as server:
+        code = (
+            "import os, sys\n"
+            f"os.environ |= {{'OPENAI_API_KEY': {server.key!r}, 'OPENAI_BASE_URL': {server.base_url!r}}}\n"
+            "from njrt.messages import Request, UserMessage\n"
+            "from njrt.models.pydantic_ai import PydanticAI\n"
+            "model = PydanticAI('openai-chat:gpt-4.1')\n"
+            "request = Request('', (UserMessage('hello'),), timeout=100)\n"
+            "model.ask(request)\n"
+            "child = os.fork()\n"
+            "assert model.ask(request).message.text == 'fine'\n"
+            "if not child: os._exit(7)\n"
+            "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+        )
+        assert run_python("-Wignore", "-c", code, timeout=HANG_SECONDS).returncode == 7
+    assert server.connections == 2
 
 
 PROMPT = """natural

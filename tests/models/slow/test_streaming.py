@@ -209,6 +209,14 @@ def test_the_tokens_that_a_broken_stream_has_reported_are_counted() -> None:
     assert (attempt.usage.input, attempt.usage.output) == (7, 3)
 
 
+def test_a_usage_that_comes_before_the_end_is_kept() -> None:
+    used = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
+    *before, end = list(split_completion(completion({"content": "hi"}, usage=None).body))[:-1]
+    with OpenAIServer([Stream([*before, used, end])]) as server:
+        usage = openai(server).ask(streamed(PLAIN)).usage
+    assert (usage.input, usage.output) == (7, 3)
+
+
 def test_a_server_that_does_not_stream_is_asked_for_it_once() -> None:
     with OpenAIServer([says("one"), says("two")], streams=False) as server:
         model = openai(server)
