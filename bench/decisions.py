@@ -9,9 +9,8 @@ one answer, without the text, so that a run can be continued. `--banking` is the
 Banking77 (Casanueva et al. 2020), of which ten intents with 20 questions each are asked; the other
 cases are in decisions.csv: sentiment, facts, and the e-mails of the benchmark.
 
-decisions.jsonl has the answers of Qwen2.5-Coder-1.5B-Instruct (Q4_K_M, llama.cpp) to 120 of the 200
-questions, and to the others except the e-mails. The machine was busy with other work, so that its
-seconds cannot be compared.
+decisions.jsonl has the answers of Qwen2.5-Coder-1.5B-Instruct (Q4_K_M, llama.cpp) to all cases. The
+machine was busy with other work, so that its seconds cannot be compared.
 """
 
 from __future__ import annotations
