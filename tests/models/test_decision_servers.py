@@ -199,8 +199,11 @@ def test_openai_decides(ask: Ask, question: Question, answer: Response, expected
     ],
 )
 def test_openai_fails_with_a_clear_error(ask: Ask, response: Response, error: type) -> None:
-    with DecisionServer([response]) as server, pytest.raises(error):
-        ask(make_luna(server), asking(QUESTION))
+    with DecisionServer([response]) as server:
+        model = make_luna(server)
+        with pytest.raises(error):
+            ask(model, asking(QUESTION))
+    assert can_decide(model) is (error is ServerError), "what is rejected is not asked again"
 
 
 def test_a_question_with_a_file_is_not_sent(ask: Ask) -> None:

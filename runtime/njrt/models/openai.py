@@ -121,14 +121,15 @@ class OpenAI(VendorModel):
     async def exchange(self, request: Request) -> Reply:
         if self._model is None:
             self._model = await self._find_first_model()
-        if self.has_decisions and request.question is not None:
-            with self.explained(request):
-                reply = await ask_openai(self.get_client(), self._model, request, request.question)
-            return replace(reply, usage=add_price(self.name, reply.usage, 0))
+        question = request.question
         try:
-            return await super().exchange(request)
+            if question is None or not self.has_decisions:
+                return await super().exchange(request)
+            with self.explained(request):
+                reply = await ask_openai(self.get_client(), self._model, request, question)
+            return replace(reply, usage=add_price(self.name, reply.usage, 0))
         except RejectedRequestError:
-            self.can_decide = self.can_decide and request.question is None
+            self.can_decide = self.can_decide and question is None
             raise
 
     async def _find_first_model(self) -> str:
