@@ -48,7 +48,6 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "pydantic-ai": ("pydantic-ai-slim",),
     "static": ("libcst", "black"),
     "watch": ("watchfiles",),
-    "dask": ("dask", "distributed"),
     "otel": ("opentelemetry-api",),
     "approve": ("click",),
     "types": ("mypy",),
