@@ -49,17 +49,17 @@ def add_server(section: ServerSection, folder: Path) -> ServerSection:
     Raises ConfigurationError if the server cannot be reached, lacks a tool in `allow`, or the
     file is edited or not njc's.
     """
-    name, tools = fetch_tools(section)
-    known = sorted(tool.name for tool in tools)
-    if missing := {*section.allow} - {"*", *known}:
-        raise ConfigurationError(
-            f"the MCP server {section.name} has no tool `{min(missing)}`; it has {', '.join(known)}"
-        )
     file = folder / section.file
     if is_edited(section, folder):
         raise ConfigurationError(
             f"{file} exists, and is not as njc wrote it; name another --out, or move the edit "
             "elsewhere and delete the file"
+        )
+    name, tools = fetch_tools(section)
+    known = sorted(tool.name for tool in tools)
+    if missing := {*section.allow} - {"*", *known}:
+        raise ConfigurationError(
+            f"the MCP server {section.name} has no tool `{min(missing)}`; it has {', '.join(known)}"
         )
     described = replace(section, server=name)
     module = write_module(described, tools)

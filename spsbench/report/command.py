@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from njrt.errors import require_packages
 from spsbench import flags
 
 
@@ -30,6 +31,8 @@ def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
 
     if check and out is None:
         raise click.UsageError("--check compares with a report: name its folder by --out")
+    if out is not None:
+        require_packages("--out", "njpy[bench]", "jinja2", otherwise="leave out --out")
     files = build_report_files(results, out)
     if out is None:
         click.echo(files["report.txt"], nl=False)
