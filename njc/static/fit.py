@@ -157,13 +157,14 @@ LINE_LENGTH = 88
 
 
 def import_extra() -> None:
-    """Import libcst and black; raises ConfigurationError if they are not installed.
+    """Import libcst and black; raises ConfigurationError if a package of the extra is missing.
 
     Call it in one thread before code is formatted in several: another thread can see black's
     compiled modules while they are still being imported.
     """
     otherwise = "build the locked code with --locked"
-    require_packages("generating code", "njpy[static]", "black", "libcst", otherwise=otherwise)
+    packages = ("black", "libcst", "tomlkit")
+    require_packages("generating code", "njpy[static]", *packages, otherwise=otherwise)
     import_module("black")
     import_module("libcst")
 

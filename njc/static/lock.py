@@ -34,7 +34,7 @@ from typing import Any, Literal, TypeVar
 
 from njc.project.servers import ServerSection
 from njrt.dataclass_json import NO_OTHER_KEYS
-from njrt.errors import ConfigurationError
+from njrt.errors import ConfigurationError, require_packages
 from njrt.records import asdict, field, record, replace
 
 _FILE_HEAD = """\
@@ -281,6 +281,7 @@ def _name_key(document: Mapping[str, Any], path: Sequence[str | int]) -> str:
 
 def format_lock(lock: StaticLock) -> str:
     """Format a lock as text, with its entries in the order of their names."""
+    require_packages("writing njc.lock", "njpy[static]", "tomlkit")
     import tomlkit
 
     sections: list[tuple[str, Mapping[str, Any]]] = [
