@@ -6,6 +6,7 @@ Skip <mail> if it is spam, or note its <:topic: str>.   NJ303  `skip` may mean a
 Increase <count>. Put a text into <:note: str>.         NJ305  `count` is only read
 Never return.                                           NJ306  `return` is not offered
 Double x, and return it.                                NJ217  `x` is plain text
+Increase <self.cuont>.                                  NJ218  the class has `count`
 Read <:n: int> from <text>. If <:n: str> is a word, ... NJ215  an output of two types
 Put 1 into <:point.x>.                                  NJ216  an attribute that cannot be set
 Put the sum of <rows> into <:total: float>.             NJ304  it may change `rows: list[int]`
@@ -40,6 +41,7 @@ from njc.frontend.name_resolution import FunctionDefinition, NameScope, is_defin
 from njc.frontend.prompt_references import Reference, list_variables, parse_type
 from njc.frontend.source import SourceFile
 from njrt.options import Options, merge_option_layers
+from njrt.similar import find_similar
 
 
 def find_block_findings(
@@ -59,6 +61,7 @@ def find_block_findings(
     options = merge_option_layers(block.options, project)
     yield from _check_effect(source, authority, types)
     yield from _check_changes(source, authority, types)
+    yield from _check_attributes(source, block, types)
     yield from _check_fixed_outputs(source, block, types)
     yield from _check_undefined_types(source, block, authority.labels, types)
     yield from _check_two_types(source, block, types)
@@ -124,6 +127,22 @@ def _check_changes(
             hint = f"to bind it, write `<:{path}>`; for a new value, name an output"
         at = (shift + found.start("verb"), shift + found.end("verb"))
         yield make_diagnostic(source, "NJ305", *at, message, hint)
+
+
+def _check_attributes(
+    source: SourceFile, block: NaturalBlock, types: TypeReader
+) -> Iterator[Diagnostic]:
+    """Report the last attribute of a path that its class lacks, if it has a similar one."""
+    for reference in block.references:
+        _, _, name = reference.path.rpartition(".")
+        owner = find_read_type(reference.path, block, types)[1] if reference.is_dotted else None
+        found = types.class_of_type(types.expand(owner)) if owner is not None else None
+        if found is None or name in (known := types.list_attributes(found)):
+            continue
+        if close := find_similar(name, known):
+            message = f"`{found[0].name}` has no `{name}`"
+            at = (reference.start, reference.end)
+            yield make_diagnostic(source, "NJ218", *at, message, f"did you mean `{close}`?")
 
 
 def _check_effect(

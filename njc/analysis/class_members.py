@@ -101,6 +101,21 @@ class DeclaredTypes(TypeDefinitions):
         field = self.map_fields(found).get(attribute)
         return field or self._find_property_type(found, attribute)
 
+    def list_attributes(self, found: ClassDefinition) -> frozenset[str]:
+        """Return the names of a class's attributes; none if other files or calls may add some."""
+        classes = [node for node, _ in self.walk_bases(found)]
+        names: set[str] = set()
+        for node in classes:
+            names.update(group_statements(node), list_attribute_stores(node))
+        is_open = (
+            sum(len(node.bases) for node in classes) != len(classes) - 1
+            or any(node.keywords for node in classes)
+            or any(node.decorator_list and not is_dataclass(node) for node in classes)
+            or names & {"__getattr__", "__getattribute__", "__setattr__", "__dict__"}
+            or names & {"setattr", "vars"}
+        )
+        return frozenset() if is_open else frozenset(names)
+
     def _find_property_type(self, found: ClassDefinition, name: str) -> Typed | None:
         for method, scope in self._find_methods(found, name):
             kinds = [ast.unparse(part) for part in method.decorator_list]

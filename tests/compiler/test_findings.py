@@ -272,6 +272,27 @@ def test_the_variables_that_a_text_may_mean(before: str, names: list[str]) -> No
     assert [it.message.split("`")[1] for it in found if it.code == "NJ217"] == names
 
 
+@pytest.mark.parametrize(
+    ("head", "body", "is_found"),
+    [
+        ("class C:", "count = 0", True),
+        ("@dataclass\nclass C:", "count: int", True),
+        ("class C:", "def count(self): ...", True),
+        ("class C:", "cuont: int\n    count = 0", False),
+        ("class C:", "total = 0", False),
+        ("class C(Base):", "count = 0", False),
+        ("@register\nclass C:", "count = 0", False),
+        ("class C(metaclass=Meta):", "count = 0", False),
+        ("class C:", "count = 0\n    def __getattr__(self, name): ...", False),
+        ("class C:", "count = 0\n    def load(self, row): setattr(self, *row)", False),
+    ],
+)
+def test_attributes_that_a_class_lacks(head: str, body: str, is_found: bool) -> None:
+    text = f'{head}\n    {body}\n\ndef f(c: C):\n    """natural\n    Show <c.cuont>.\n    """\n'
+    found = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
+    assert ("NJ218" in [it.code for it in found]) is is_found
+
+
 def test_an_error_hides_nothing_about_other_blocks() -> None:
     text = (
         'def f(a, b):\n    """natural\n    Return <c>.\n    """\n'
