@@ -22,7 +22,7 @@ import os
 import re
 import sys
 from collections.abc import Collection, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,6 +101,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             file.unlink()
             name = file.relative_to(config.rootpath)
             config.get_terminal_writer().line(f"deleted, as no test uses it: {name}")
+            with suppress(OSError):  # it has other files
+                file.parent.rmdir()
 
 
 @pytest.hookimpl(wrapper=True)

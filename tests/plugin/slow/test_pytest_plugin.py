@@ -442,3 +442,13 @@ def test_recordings_without_a_test_are_pruned(
     assert {*before} - {*recordings(project)} == deleted
     for name in deleted:
         assert f"deleted, as no test uses it: {name}" in pruned.stdout.str()
+    assert not (project.path / "recordings" / "test_left").exists()
+
+
+def test_a_marker_without_a_path_changes_nothing(
+    project: pytest.Pytester, server: OpenAIServer
+) -> None:
+    marked = TEST.replace("def test", "import pytest\n\n\n@pytest.mark.njc_recording()\ndef test")
+    project.makepyfile(test_it=marked)
+    project.runpytest_inprocess("--njc-record=once").assert_outcomes(passed=1)
+    assert recordings(project) == ["recordings/test_it/test_double.jsonl"]
