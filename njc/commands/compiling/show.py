@@ -104,7 +104,8 @@ def _describe_blocks(compilation: Compilation, project: Options) -> Iterator[dic
     contracts = compilation.contracts or [None] * len(compilation.blocks)
     for block, authority, contract in zip(compilation.blocks, authorities, contracts, strict=True):
         scope = f"{block.scope.kind} {block.scope.name}"
-        first_line = block.prompt.strip().partition("\n")[0]
+        first_line, *more = block.prompt.strip().split("\n")
+        first_line += " ..." * bool(more)
         description = describe_source(block) | {"in": scope, "prompt": first_line}
         if block.requires:
             source = compilation.source
