@@ -46,7 +46,7 @@ def command(
 
         check_page(html, *paths)
         write_page(html, read_trace_index(console, paths[0], selection.search), selection)
-        console.note(f"{format_path(html)}: {html.stat().st_size / 1e6:.1f} MB")
+        console.note(f"{format_path(html)}: {html.stat().st_size / 1e3:,.0f} kB")
         return
     width = get_output_width()
     indexes = [read_trace_index(console, path, selection.search) for path in paths]
