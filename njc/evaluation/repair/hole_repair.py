@@ -91,7 +91,7 @@ def find_locked_entry(hole: Hole, lock: StaticLock) -> tuple[LockEntry | None, s
         case Locked(entry):
             return entry, ""
         case status:
-            return None, describe_hole_status(status)
+            return None, f"{describe_hole_status(status)}; `njc build` writes it"
 
 
 def make_repaired_entry(
