@@ -78,7 +78,8 @@ def main() -> None:
     template = (
         (DOCS / "site" / "zensical.toml").read_text().replace("../runtime", f"{ROOT}/runtime")
     )
-    config.write_text(f"{format_navigation(sections)}\n".join(template.split("# NAVIGATION\n")))
+    settings = f"{format_navigation(sections)}\n{format_repository(read_origin())}"
+    config.write_text(template.replace("# NAVIGATION\n", settings))
     subprocess.run(
         [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "-f", config],
         check=True,
@@ -91,6 +92,20 @@ def main() -> None:
     print(*problems, sep="\n", end="\n" if problems else "")
     print(f"{len(list(SITE.rglob('*.html')))} pages in {SITE}, {len(problems)} problems")
     sys.exit(bool(problems))
+
+
+def read_origin() -> str:
+    """Return the URL that this clone was made from, as git knows it; "" if there is none."""
+    command = ["git", "remote", "get-url", "origin"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+
+def format_repository(origin: str) -> str:
+    """Return the setting for the link to the repository, which every page has; "" for a folder."""
+    address = re.fullmatch(
+        r"(?:https?://(?:[^@/]*@)?|(?:ssh://)?git@)([\w.-]+)[:/](.+?)(?:\.git)?/?", origin
+    )
+    return f'repo_url = "https://{address[1]}/{address[2]}"\n' if address else ""
 
 
 def list_pages() -> list[Path]:

@@ -70,6 +70,21 @@ def test_every_code_has_its_anchor(reference: dict[str, str]) -> None:
 # ── Navigation and links ─────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.parametrize(
+    ("origin", "address"),
+    [
+        ("https://example.org/ada/njc.git", "https://example.org/ada/njc"),
+        ("https://ada:secret@example.org/ada/njc", "https://example.org/ada/njc"),
+        ("git@example.org:ada/njc.git", "https://example.org/ada/njc"),
+        ("ssh://git@example.org/ada/njc/", "https://example.org/ada/njc"),
+        ("/srv/njc", ""),
+        ("", ""),
+    ],
+)
+def test_the_repository_is_the_origin_of_the_clone(origin: str, address: str) -> None:
+    assert build_site.format_repository(origin) == (f'repo_url = "{address}"\n' if address else "")
+
+
 def test_every_page_of_the_navigation_exists_and_is_listed_once() -> None:
     index = (ROOT / "docs/index.md").read_text()
     files = [page.file for _, pages in read_sections(index) for page in pages]
