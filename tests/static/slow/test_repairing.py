@@ -361,4 +361,4 @@ def test_code_is_repaired_whatever_happens_in_the_command(studio: Studio, name: 
 def test_sources_without_static_blocks_are_an_error(studio: Studio) -> None:
     studio.write({"plain.njpy": "x = 1\n"})
     result = studio.njc("static", "--repair", "--test", "true", "plain.njpy")
-    assert (result.exit_code, "no static block" in result.stderr) == (2, True)
+    assert (result.exit_code, "no block is static" in result.stderr) == (2, True)
