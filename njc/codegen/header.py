@@ -55,7 +55,9 @@ def make_header(
 ) -> FileHeader:
     """Return the header for a compilation of `source`; `written` is all code written for it."""
     settings = [
-        (name, value) for name in OPTION_NAMES if (value := getattr(project, name)) is not None
+        (name, value)
+        for name in OPTION_NAMES
+        if (value := getattr(project, name)) is not None and name != "writer"
     ]
     options = _hash_bytes(ascii(settings).encode()) if settings else None
     code = _hash_bytes(written.encode()) if written else None

@@ -68,6 +68,7 @@ def test_the_header_changes_with_all_that_the_output_depends_on() -> None:
     header = parse_header(output)
     assert header is not None
     assert header == make_header(source, Options(model="m"))
+    assert header == make_header(source, Options(model="m", writer="folder:questions"))
     assert b'project={"model": "m"},' in output
 
 
