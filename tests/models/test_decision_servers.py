@@ -96,6 +96,24 @@ def test_a_server_without_log_probabilities_is_asked_once(answer: Response) -> N
     assert not can_decide(model)
 
 
+def test_a_rejected_text_is_no_rejected_question() -> None:
+    topic = text = ""
+    long = Status(400, body={"error": {"message": "maximum context length"}})
+    with OpenAIServer([long] * 4, vendor=False) as server:
+        model = make_model(server)
+        with njrt.using(model=model, decide=True), pytest.raises(njrt.RejectedRequestError):
+            njrt.run(
+                *(
+                    "natural\nPut into <:topic: Literal['a', 'b']> that of <text>.",
+                    lambda: (text, topic),
+                ),
+                writes="topic",
+                types=lambda: {"topic": Literal["a", "b"]},
+                effects="answer",
+            )
+        assert can_decide(model)
+
+
 MALFORMED = decides(("A", 0.9)).body
 ODD: list[Any] = [
     {"content": []},
@@ -199,11 +217,8 @@ def test_openai_decides(ask: Ask, question: Question, answer: Response, expected
     ],
 )
 def test_openai_fails_with_a_clear_error(ask: Ask, response: Response, error: type) -> None:
-    with DecisionServer([response]) as server:
-        model = make_luna(server)
-        with pytest.raises(error):
-            ask(model, asking(QUESTION))
-    assert can_decide(model) is (error is ServerError), "what is rejected is not asked again"
+    with DecisionServer([response]) as server, pytest.raises(error):
+        ask(make_luna(server), asking(QUESTION))
 
 
 def test_a_question_with_a_file_is_not_sent(ask: Ask) -> None:

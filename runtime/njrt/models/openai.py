@@ -117,19 +117,25 @@ class OpenAI(VendorModel):
         self.thinking_tokens = THINKING_TOKENS if thinking else 0
         self.has_decisions = base_url is None and model in DECISION_MODELS
         self.can_decide = self.has_decisions or base_url is not None or not thinking
+        self._rejected: tuple[str, ...] = ()
+        """The place of the last question that was rejected."""
 
     async def exchange(self, request: Request) -> Reply:
         if self._model is None:
             self._model = await self._find_first_model()
-        question = request.question
+        if (question := request.question) is None:
+            reply = await super().exchange(request)
+            # The question was rejected, not its text, which may be too long.
+            self.can_decide = self.can_decide and self._rejected != (request.place,)
+            return reply
         try:
-            if question is None or not self.has_decisions:
+            if not self.has_decisions:
                 return await super().exchange(request)
             with self.explained(request):
                 reply = await ask_openai(self.get_client(), self._model, request, question)
             return replace(reply, usage=add_price(self.name, reply.usage, 0))
         except RejectedRequestError:
-            self.can_decide = self.can_decide and question is None
+            self._rejected = (request.place,)
             raise
 
     async def _find_first_model(self) -> str:
