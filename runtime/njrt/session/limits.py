@@ -172,9 +172,10 @@ class Meter:
                 meter._usd += usage.usd or 0.0
 
     def count_room(self) -> float:
-        """Return how many calls the limits around the run leave; none if they limit their cost."""
+        """Return how many calls the limits around the run leave; none if the cost is limited."""
         around = [(meter.limits, meter._counts["calls"]) for meter in self._around]
-        if any(most.tokens is not None or most.usd is not None for most, _ in around):
+        limits = [self.limits, *(most for most, _ in around)]
+        if any(most.tokens is not None or most.usd is not None for most in limits):
             return 0
         return min((it.calls - used for it, used in around if it.calls is not None), default=inf)
 

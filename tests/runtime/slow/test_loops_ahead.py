@@ -453,7 +453,8 @@ def test_nothing_is_sent_ahead_where_others_decide() -> None:
     program = load(SIMPLE)
     settings: list[dict[str, Any]] = [
         {"intercept": lambda pending: Accept()},
-        {"budget": "usd=5 per=day"},
+        {"budget": "tokens=100000 per=day"},
+        {"max_tokens": 10_000},
         {"redact": lambda name, text: text},
     ]
     for given in settings:
