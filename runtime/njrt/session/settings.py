@@ -343,7 +343,7 @@ def open_recorder(text: str, store: str | None = None) -> Recorder:
 
     start, _, path = text.partition(":")
     mode = next((mode for mode in RECORD_MODES if mode == start), None)
-    if mode and not path:
+    if (mode and not path) or start == "off":
         raise ConfigurationError(f"name the recording beside its mode: MODE:PATH, not {text!r}")
     return Recorder(path if mode else text, mode or "once", store=store)
 

@@ -318,6 +318,7 @@ class SynchronousModel:
         ({"ask_again": True}, "give the interceptor the attribute `asks_again = True`"),
         ({"record": "a.jsonl", "mode": "new"}, 'record="new:a.jsonl"'),
         ({"record": "none"}, "MODE:PATH, not 'none'"),
+        ({"record": "off:a.jsonl"}, "MODE:PATH, not 'off:a.jsonl'"),
         ({"manifest": "njc.lock"}, "`manifest` was removed in njc 0.3: decide about effects in"),
         ({"tenant": "acme"}, "`tenant` was removed in njc 0.3: open `njrt.using(budget=...)`"),
         ({"budget": 5}, "budget must be a Budget or text, not 5"),
