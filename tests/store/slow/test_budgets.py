@@ -43,7 +43,7 @@ from njrt.production.budgets.ledger import (
     list_accounts,
 )
 from njrt.stores import Store
-from openai_server import OpenAIServer, says
+from openai_server import KEY, OpenAIServer, says
 from waiting import HANG_SECONDS
 
 REQUEST = Request("Answer.", (UserMessage("How many?"),), max_reply_tokens=100, timeout=5.0)
@@ -698,8 +698,8 @@ def test_threads_never_exceed_a_budget_together(ledger: Store) -> None:
     ids=["answers", "rejects", "fails", "drops"],
 )
 def test_calls_to_a_server(ledger: Store, script: list[Any], calls: int) -> None:
-    with OpenAIServer(script, vendor=False) as server:
-        model = OpenAI("gpt-4.1", base_url=server.base_url, key="sk-x", retries=0)
+    with OpenAIServer(script) as server:
+        model = OpenAI("gpt-4.1", vendor_url=server.base_url, key=KEY, retries=0)
         with suppress(RejectedRequestError, ServerError):
             put_on_budget(model, ledger, Budget(usd=1, per="day")).ask(REQUEST)
     assert read_only_account(ledger).calls == calls
