@@ -36,7 +36,7 @@ option wins:
 
 1. `with njrt.using(NAME=VALUE):` around the call, for all blocks inside, and then `njrt.configure(NAME=VALUE)`, for all
    blocks of the process; not `jumps`, `mode` and `fallback`, options of the build
-2. the block: `natural(NAME=VALUE)` behind its opening quotes
+2. the block: `natural(NAME=VALUE)` behind its opening quotes; only there `ahead=N` ([loops](runtime.md#asking-ahead-in-a-loop))
 3. the file: a comment `# njc: NAME=VALUE` above its first statement
 4. the environment: `NJC_` and the name in capitals, such as `NJC_MODEL`. It changes no compiled file: options of the
    build have no variable (`NJC_MODE` is for imports, `njc run` and `njc eval`), and `NJC_EFFECTS` does not count for blocks that the compiler has answer with data
