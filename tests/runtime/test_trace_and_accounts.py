@@ -129,7 +129,7 @@ def test_the_account_of_a_run_says_what_happened_and_what_it_cost() -> None:
         ([Usage(100, 20), Usage(10, 2, 0, 0.25)], "at least $0.2500"),
         ([Usage(100, 20, 0, 0.0)], "$0.0000"),
         ([Usage(100, 20, 0, 0.25)], "$0.2500"),
-        ([Usage()], "$0.0000"),
+        ([Usage()], "price unknown"),
         ([], "$0.0000"),
     ],
 )
@@ -141,7 +141,7 @@ def test_a_price_that_is_not_known_is_not_zero(usages: list[Usage], shown: str) 
     assert run is not None
     totals = replace(run, calls=calls).totals
     assert f", {shown}, " in str(totals)
-    assert totals.unpriced == sum(usage.is_unpriced for usage in usages)
+    assert totals.unpriced == sum(usage.usd is None for usage in usages)
     assert f", {shown}, " in str(totals + Totals(runs=1))
 
 

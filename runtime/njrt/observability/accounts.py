@@ -43,6 +43,12 @@ class ModelCall:
         usage = self.reply.usage
         return [replace(usage, usd=0.0) if self.reply.source == "cache" else usage]
 
+    @property
+    def has_unknown_usage(self) -> bool:
+        """Whether a server replied without a usage."""
+        is_new = self.reply is not None and self.reply.source == "model" and not self.attempts
+        return is_new and self.list_usages() == [Usage()]
+
 
 @record
 class PerformedEffect:
@@ -155,7 +161,8 @@ class RunAccount:
             output_tokens=sum(usage.output for usage in usages),
             cached_tokens=sum(usage.cached for usage in usages),
             usd=sum(usage.usd or 0.0 for usage in usages),
-            unpriced=sum(usage.is_unpriced for usage in usages),
+            unpriced=sum(usage.is_unpriced for usage in usages)
+            + sum(call.has_unknown_usage for call in self.calls),
             seconds=self.seconds,
             needed_code=sum(isinstance(effect.effect, NeedsCode) for effect in self.effects),
         )
