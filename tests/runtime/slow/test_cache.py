@@ -96,9 +96,9 @@ def test_models_share_no_entry(tmp_path: Path, name: str, is_recorded: bool) -> 
     cache, says_once = tmp_path / "cache", [says("1")]
     with OpenAIServer(says_once, vendor=False) as a, OpenAIServer(says_once, vendor=False) as b:
         for number, model in enumerate(MODELS_KEPT_APART[name](a.base_url, b.base_url)):
-            recording = tmp_path / f"{number}.jsonl" if is_recorded else None
+            recording = f"all:{tmp_path}/{number}.jsonl" if is_recorded else None
             for _ in range(2):
-                with njrt.using(model=model, cache=cache, record=f"all:{recording}"):
+                with njrt.using(model=model, cache=cache, record=recording):
                     assert njrt.llm("?")
     assert open_cache_file(cache).measure("").entries == 2
 
