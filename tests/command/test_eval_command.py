@@ -346,6 +346,13 @@ def test_wrong_cases(tmp_path: Path, line: str, message: str) -> None:
         read_cases(path)
 
 
+@pytest.mark.parametrize("target", ["triage.njpy", "route", ":route", "triage.njpy:"])
+def test_a_target_without_a_function_is_refused(target: str) -> None:
+    result = CliRunner().invoke(njc, ["eval", target])
+    assert result.exit_code == 2
+    assert "does not name a function; write PROGRAM:FUNCTION" in result.output
+
+
 @pytest.mark.parametrize(
     ("file", "message"), [("/dev/zero", "it is a device, not a file"), ("/no.jsonl", "cannot read")]
 )

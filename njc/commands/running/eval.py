@@ -70,6 +70,8 @@ def command(
     # The program may change the working directory.
     target = make_absolute(target)
     program, _, function = target.rpartition(":")
+    if not (program and function):
+        get_target(target)  # it says what is missing
     cases = (cases or name_case_file(Path(program), function)).absolute()
     conditions = [parse_gate(gate, repeats) for gate in gates]
     names = list(dict.fromkeys(filter(None, ",".join(models).split(",")))) or [""]
