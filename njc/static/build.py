@@ -221,7 +221,7 @@ def _advise_about_edited(hole: Hole) -> str:
 
 
 def _report_unsigned(file: StaticFile, hole: Hole) -> tuple[Finding]:
-    message = f"nobody has signed the code of `{hole.name}` in njc.lock"
+    message = f"nobody has signed the code of `{hole.name}` as it is in njc.lock"
     hint = f"read it, and sign it by `njc lock --reviewed {hole.name}`"
     return (file.make_finding(hole, "NJ406", message, hint),)
 

@@ -68,6 +68,7 @@ def test_what_the_files_say(project: Workplace) -> None:
     assert [step.get("run") for step in steps[2:]] == [
         f'pip install "{runtime}" "{njpy}" pytest',
         "NJC_WARNINGS=error njc check",
+        "njc build --locked",
         "pytest",
     ]
     assert not any("{{" in project.read(path) for path in project.files())
