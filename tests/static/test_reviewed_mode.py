@@ -101,6 +101,9 @@ def test_code_is_signed_until_it_changes(studio: Studio) -> None:
     lock = studio.read("njc.lock")
     assert studio.njc("build").exit_code == 0
     assert studio.read("njc.lock") == lock, "the signature stays"
+    studio.write({"njc.lock": lock.replace("append(text)", "append(texts)")})
+    refused = studio.njc("lock", "--reviewed", "shop.njpy:f")
+    assert (refused.exit_code, "is refused: " in refused.stderr) == (2, True)
     studio.write({"njc.lock": lock.replace("append(text)", "append(text + text)")})
     assert "NJ406" in studio.njc("build", "--locked").stderr
     assert "reviewed by" not in studio.njc("lock").stdout

@@ -30,6 +30,7 @@ from njc.project.config import Project, get_lock_path
 from njc.project.report import format_count, format_findings
 from njc.project.units import Unit, find_units
 from njc.static.build import HoleRequest
+from njc.static.fit import StaticFile
 from njc.static.holes import Hole
 from njc.static.lock import LockEntry, Review, StaticLock, read_lock
 from njc.static.staleness import (
@@ -76,7 +77,8 @@ def command(
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
     file = get_lock_path(project, units[0].root)
-    holes = [hole for found in find_static_files(units, project) for hole in found.holes]
+    files = find_static_files(units, project)
+    holes = [hole for found in files for hole in found.holes]
     chosen = [find_named_hole(block, holes) for block in blocks]
     lock, findings, is_open = read_lock(file), tuple[Finding, ...](), False
     find_unused = partial(_find_unused_in_units, units=units, project=project)
@@ -85,7 +87,7 @@ def command(
         kept = [replace(entry, meaning=it.meaning) for it, entry in found if entry]
         save_lock(lock.with_entries(kept), lock, file)
     elif reviewed:
-        save_lock(lock.with_entries(_sign(chosen, lock)), lock, file)
+        save_lock(lock.with_entries(_sign(chosen, lock, files)), lock, file)
     elif update:
         names = {hole.name for hole in chosen or holes}
         request = HoleRequest(
@@ -112,7 +114,7 @@ def command(
     return OPEN_EXIT_CODE if is_open else int(bool(unwritten or findings))
 
 
-def _sign(chosen: Sequence[Hole], lock: StaticLock) -> list[LockEntry]:
+def _sign(chosen: Sequence[Hole], lock: StaticLock, files: Sequence[StaticFile]) -> list[LockEntry]:
     """Return the entries of blocks, signed by the person who runs the command."""
     if not chosen:
         raise ConfigurationError(
@@ -124,6 +126,10 @@ def _sign(chosen: Sequence[Hole], lock: StaticLock) -> list[LockEntry]:
         if not isinstance(status, Locked):
             problem = describe_hole_status(status)
             raise ConfigurationError(f"{hole.name} has no code to sign: it is {problem}")
+        (file,) = (it for it in files if hole in it.holes)
+        check = file.make_code_check(hole, is_locked=True)
+        if not status.entry.live and (reasons := check(status.entry.code)):
+            raise ConfigurationError(f"the code of {hole.name} is refused: {'; '.join(reasons)}")
         review = Review(name, time.strftime("%Y-%m-%d"), status.entry.compute_signature())
         signed.append(replace(status.entry, reviewed=review))
     return signed
