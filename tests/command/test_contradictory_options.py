@@ -25,6 +25,7 @@ CASES = {
     "lock --update --reviewed a.njpy": "--update writes code again; --reviewed signs it",
     "batch a.njpy:f r -o o --scheduler x": "--scheduler needs --executor dask",
     "build --clean --locked": "--locked does nothing with --clean, which builds nothing",
+    "build --unreviewed": "--unreviewed needs --locked",
     "show a.njpy --line a.py:3": "FILE cannot be given with --line",
     "skill --force": "--force needs --into",
     "mcp add box --url http://127.0.0.1:9/mcp -- x": "the MCP server box needs a command or a URL, not both",

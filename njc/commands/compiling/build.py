@@ -102,6 +102,8 @@ def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any
     if flags["clean"]:
         refuse_options("does nothing with --clean, which builds nothing", "watch", "mode", "locked")
         return _clean(console, sources, flags)
+    if not flags["locked"]:
+        refuse_options("needs --locked", "unreviewed")
     if flags["check_code"]:
         project = resolve_project(sources, flags)
         return _check_answer(console, flags["check_code"], sources, project)
