@@ -20,7 +20,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from njc.evaluation.cases.case_file import Case, NumberedCase
+from njc.evaluation.cases.case_file import NumberedCase
 from njc.target import InvalidRowError, TargetFunction
 from njrt.context import carry
 from njrt.dataclass_json import make_json_value
@@ -122,7 +122,7 @@ def run_case(target: TargetFunction, planned: PlannedRun) -> CaseResult:
     ):
         try:
             arguments, result = _call(target, numbered)
-            problem = "; ".join(_list_problems(target, numbered.case, result, arguments))
+            problem = "; ".join(_list_problems(target, numbered, result, arguments))
         except _STOPPING:
             raise
         except (Exception, SystemExit, GeneratorExit, CancelledError) as error:
@@ -178,8 +178,9 @@ def _describe_error(error: BaseException) -> str:
 
 
 def _list_problems(
-    target: TargetFunction, case: Case, result: Any, arguments: dict[str, Any]
+    target: TargetFunction, numbered: NumberedCase, result: Any, arguments: dict[str, Any]
 ) -> Iterator[str]:
+    case = numbered.case
     if case.has_expected_result and not _is_equal(got := make_json_value(result), case.expect):
         wanted, shown = _cut_both(case.expect, got)
         yield f"expected {wanted}, got {shown}"
@@ -192,7 +193,7 @@ def _list_problems(
         try:
             is_true = eval(case.check.strip(), names)
         except NameError as error:  # a mistake in the file of cases
-            raise ConfigurationError(f"`check` of a case: {error}") from None
+            raise ConfigurationError(f"{numbered.title}: `check`: {error}") from None
         if not is_true:
             yield f"`{case.check}` is false; result = {_cut(repr(result))}"
 
