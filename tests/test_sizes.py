@@ -22,20 +22,20 @@ MOST_COLUMNS, MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 100, 450, 60, 8
 
 LIMITS = {
     #                        now     in the end
-    "statements": (46_657, 37_000),
-    "lines": (76_567, 64_000),
-    "lines of tests": (74_924, 64_000 * 11 // 10),
+    "statements": (44_804, 37_000),
+    "lines": (73_380, 64_000),
+    "lines of tests": (74_294, 64_000 * 11 // 10),
     "lines of bench": (2_200, 2_200),
     "pages": (38, 38),
     "words": (36_000, 36_000),
     "commands": (19, 19),
-    "flags": (95, 95),
+    "flags": (90, 90),
     "options of a block": (30, 30),
     "public names": (58, 58),
     "long lines": (0, 0),
     "long modules": (0, 0),
     "long functions": (0, 0),
-    "functions with many parameters": (1, 0),
+    "functions with many parameters": (0, 0),
 }
 
 
