@@ -49,6 +49,11 @@ def can_set_mode(data: bytes) -> bool:
     return _MODE_OPTION.search(data) is not None
 
 
+def can_be_static(data: bytes, mode: str | None) -> bool:
+    """Return whether a file may have static blocks, in a project of this mode."""
+    return mode not in (None, "live") or can_set_mode(data)
+
+
 def parse(source: SourceFile) -> Module | Diagnostic:
     """Parse a file, or return a diagnostic if it is not Python."""
     try:

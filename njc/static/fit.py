@@ -21,7 +21,7 @@ from njc.codegen.output_types import find_output_types
 from njc.compiler import Analysis, Compilation, analyze, generate
 from njc.frontend.diagnostics import make_diagnostic
 from njc.frontend.name_resolution import collect_bindings
-from njc.frontend.parse import can_hold_blocks, can_set_mode
+from njc.frontend.parse import can_be_static, can_hold_blocks
 from njc.frontend.source import SourceFile
 from njc.project.build import Finding
 from njc.project.units import Unit
@@ -113,8 +113,7 @@ class StaticFile:
 
 def make_static_file(unit: Unit, source: SourceFile, project: Options) -> StaticFile | None:
     """Find a file's holes; None if it has none, or cannot be compiled anyway."""
-    is_static = project.mode not in (None, "live")
-    if not can_hold_blocks(source.data) or not (is_static or can_set_mode(source.data)):
+    if not (can_hold_blocks(source.data) and can_be_static(source.data, project.mode)):
         return None
     analysis = analyze(source)
     if analysis.module is None or analysis.has_errors:

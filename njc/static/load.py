@@ -16,7 +16,7 @@ from types import CodeType
 from typing import TYPE_CHECKING
 
 from njc.compiler import parse_compiled_tree
-from njc.frontend.parse import can_set_mode, compile_tree
+from njc.frontend.parse import can_be_static, compile_tree
 from njc.frontend.source import SourceFile
 from njc.project.build import CompileTask, Finding, NaturalSyntaxError, collect_findings
 from njc.project.config import Project, get_lock_path
@@ -57,8 +57,7 @@ def _place_locked_code(
     unit: Unit, source: SourceFile, project: Project, environ: Mapping[str, str]
 ) -> tuple[Compilation | None, Sequence[Finding]]:
     """Return the file with its static blocks' locked code, or findings; nothing if it has none."""
-    is_static = can_set_mode(source.data) or project.options.mode not in (None, "live")
-    if not is_static or environ.get("NJC_MODE") == "live":
+    if not can_be_static(source.data, project.options.mode) or environ.get("NJC_MODE") == "live":
         return None, ()
     # Imported here, because most files have no static blocks.
     from njc.static.build import HoleRequest, fill_holes

@@ -27,6 +27,7 @@ from njc.commands.terminal.flags import (
     with_console,
 )
 from njc.commands.terminal.repeat import watch_sources
+from njc.frontend.parse import can_be_static
 from njc.project.build import (
     BuildPlan,
     Compilations,
@@ -164,8 +165,7 @@ def _fill_static_blocks(
     console: Console, units: Sequence[Unit], project: Project, flags: Mapping[str, Any]
 ) -> StaticBuild | None:
     """Find or write the code of static blocks; return None if no source can have one."""
-    is_live = project.options.mode in (None, "live")
-    if is_live and not any(b"mode" in read_source(unit).data for unit in units):
+    if not any(can_be_static(read_source(it).data, project.options.mode) for it in units):
         return None
     from njc.static.build import HoleRequest
     from njc.static.write import fill_units

@@ -28,7 +28,7 @@ from njc.commands.terminal.flags import (
     with_console,
 )
 from njc.commands.terminal.repeat import watch_sources
-from njc.frontend.parse import can_set_mode
+from njc.frontend.parse import can_be_static
 from njc.frontend.source import SourceFile
 from njc.project.build import (
     CompileResult,
@@ -112,13 +112,11 @@ def _find_code_problems(
     contents: Mapping[Unit, SourceFile], project: Project
 ) -> tuple[Finding, ...]:
     """Report static blocks whose code is not in njc.lock, as a locked build does."""
-    is_live = project.options.mode in (None, "live")
-    sources = {unit: it for unit, it in contents.items() if not is_live or can_set_mode(it.data)}
-    if not sources:
+    if not any(can_be_static(it.data, project.options.mode) for it in contents.values()):
         return ()
     from njc.static.write import find_locked_problems
 
-    return find_locked_problems(sources, project)
+    return find_locked_problems(contents, project)
 
 
 def _correct_findings(
