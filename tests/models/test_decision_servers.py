@@ -97,21 +97,16 @@ def test_a_server_without_log_probabilities_is_asked_once(answer: Response) -> N
 
 
 def test_a_rejected_text_is_no_rejected_question() -> None:
-    topic = text = ""
     long = Status(400, body={"error": {"message": "maximum context length"}})
-    with OpenAIServer([long] * 4, vendor=False) as server:
+    with OpenAIServer([long, long, decides(("A", 0.9)), says("{}")], vendor=False) as server:
         model = make_model(server)
-        with njrt.using(model=model, decide=True), pytest.raises(njrt.RejectedRequestError):
-            njrt.run(
-                *(
-                    "natural\nPut into <:topic: Literal['a', 'b']> that of <text>.",
-                    lambda: (text, topic),
-                ),
-                writes="topic",
-                types=lambda: {"topic": Literal["a", "b"]},
-                effects="answer",
-            )
+        for request in (REQUEST, replace(REQUEST, question=None)):
+            with pytest.raises(njrt.RejectedRequestError):
+                model.ask(request)
         assert can_decide(model)
+        for request in (REQUEST, replace(REQUEST, question=None)):
+            model.ask(request)
+    assert can_decide(model), "as the question was accepted in between"
 
 
 MALFORMED = decides(("A", 0.9)).body

@@ -117,17 +117,17 @@ class OpenAI(VendorModel):
         self.thinking_tokens = THINKING_TOKENS if thinking else 0
         self.has_decisions = base_url is None and model in DECISION_MODELS
         self.can_decide = self.has_decisions or base_url is not None or not thinking
-        self._rejected: tuple[str, ...] = ()
-        """The place of the last question that was rejected."""
+        self._rejected_place: str | None = None
 
     async def exchange(self, request: Request) -> Reply:
         if self._model is None:
             self._model = await self._find_first_model()
         if (question := request.question) is None:
             reply = await super().exchange(request)
-            # The question was rejected, not its text, which may be too long.
-            self.can_decide = self.can_decide and self._rejected != (request.place,)
+            # Its question was rejected before; the text alone is not the reason, as a long one is.
+            self.can_decide = self.can_decide and self._rejected_place != request.place
             return reply
+        self._rejected_place = None
         try:
             if not self.has_decisions:
                 return await super().exchange(request)
@@ -135,7 +135,7 @@ class OpenAI(VendorModel):
                 reply = await ask_openai(self.get_client(), self._model, request, question)
             return replace(reply, usage=add_price(self.name, reply.usage, 0))
         except RejectedRequestError:
-            self._rejected = (request.place,)
+            self._rejected_place = request.place
             raise
 
     async def _find_first_model(self) -> str:
