@@ -56,13 +56,11 @@ def test_readme_is_short_with_the_output_on_its_first_screen() -> None:
 
 def test_the_figures_of_the_readme_are_those_of_the_project() -> None:
     text = " ".join(README.split())
-    pages = {
-        name: " ".join((ROOT / "docs" / name).read_text().split()) for name in ("comparison.md",)
-    }
+    comparison = " ".join((ROOT / "docs" / "comparison.md").read_text().split())
     ((ours, nightjarpy),) = re.findall(
         r"one call with (\S+) prompt tokens; nightjarpy takes two with (\S+) ", text
     )
-    assert f"| | prompt tokens | {ours} | {nightjarpy} | " in pages["comparison.md"]
+    assert f"| | prompt tokens | {ours} | {nightjarpy} | " in comparison
     compiled = [path.read_text() for path in ROOT.glob("compiled_out/spsbench/*/natural.py")]
     blocks = sum(len(re.findall(r"_nj\.a?run\(", program)) for program in compiled)
     data = sum(
