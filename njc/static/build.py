@@ -204,20 +204,17 @@ def _fill_without_model(
                 ' live: mode="live" on it'
             )
             if isinstance(status, Stale) and status.entry.is_edited:
-                hint = _advise_about_edited(hole)
+                hint = _advise_about_edited(hole.name)
             return HoleResult(findings=(file.make_finding(hole, "NJ402", message, hint),))
         case Stale() | Missing():
-            message, hint = f"`{hole.name}` is {state}", _advise_about_edited(hole)
+            message, hint = f"`{hole.name}` is {state}", _advise_about_edited(hole.name)
             return HoleResult(findings=(file.make_finding(hole, "NJ403", message, hint),))
         case _:
             assert_never(status)
 
 
-def _advise_about_edited(hole: Hole) -> str:
-    return (
-        f"`njc lock --update {hole.name}` writes it again, "
-        f"`njc lock --keep {hole.name}` keeps your code"
-    )
+def _advise_about_edited(name: str) -> str:
+    return f"`njc lock --update {name}` writes it again, `njc lock --keep {name}` keeps your code"
 
 
 def _report_unsigned(file: StaticFile, hole: Hole) -> tuple[Finding]:
