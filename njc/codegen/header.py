@@ -57,6 +57,7 @@ def make_header(
     settings = [
         (name, value)
         for name in OPTION_NAMES
+        # Who has written the code changes no file: `written` is in the header.
         if (value := getattr(project, name)) is not None and name != "writer"
     ]
     options = _hash_bytes(ascii(settings).encode()) if settings else None

@@ -183,7 +183,7 @@ def estimate_call(model: Model, request: Request, with_price: bool = True) -> Us
     usage = Usage(prompt, request.max_reply_tokens + getattr(model, "thinking_tokens", 0))
     if isinstance(model, Scripted) or not with_price:
         return replace(usage, usd=0.0)
-    if getattr(model, "is_own_server", False):  # at whatever price
+    if getattr(model, "is_own_server", False):  # the vendor's price is not that of this server
         return usage
     costs = [compute_cost(model.name, usage, writes) for writes in (prompt, 0)]
     return replace(usage, usd=max((cost for cost in costs if cost is not None), default=None))
