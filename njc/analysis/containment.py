@@ -99,7 +99,7 @@ def _find_inputs(
     """Yield the variables and modules that contained code would not have, or only as handles."""
     for path in dict.fromkeys((*block.reads, *block.writes)):
         root = path.partition(".")[0]
-        typed = [find_read_type(it, block, types)[0] for it in (root, path)]
+        typed = [find_read_type(it, block, types)[0] for it in dict.fromkeys((root, path))]
         if path in block.writes:
             typed.append(types.output_type(path, block.scope))
         names = (_find_library_class(it, types, own) for it in typed if it)
