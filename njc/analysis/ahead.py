@@ -20,7 +20,6 @@ from njc.analysis.inference import TypeReader
 from njc.analysis.modes import answers_with_data
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.name_resolution import list_bound_names, walk_statements
 from njc.frontend.source import SourceFile
 from njrt.options import Options, merge_option_layers
 
@@ -85,17 +84,15 @@ def _find_place_problem(
         return "the block is not directly in a `for` loop", "move it into the loop's own suite"
     if block.scope.kind == "class":
         return "the loop is in the body of a class", "move the loop into a function"
-    if not (targets := list_targets(loop)):
+    if not list_targets(loop):
         way = "name each part: `for number, mail in enumerate(mails):`"
         return "the loop's variables are neither a name nor several names", way
     if block.is_fstring:
         return "the text of an f-string is not known ahead", "refer to the values: `<name>`"
-    inside = {id(node) for node in ast.walk(loop)}
-    for other in blocks:
-        is_inside = other.ahead is not None and other is not block and id(other.loop) in inside
-        if is_inside and other.loop and list_targets(other.loop)[:1] == targets[:1]:
-            message = f"the block in line {other.line} asks ahead for the same loop or variable"
-            return message, "let one of them ask ahead"
+    others = (other for other in blocks if other.ahead is not None and other.loop is loop)
+    if other := next((other for other in others if other is not block), None):
+        message = f"the block in line {other.line} asks ahead for the same loop"
+        return message, "let one of them ask ahead"
     return None
 
 
@@ -103,10 +100,8 @@ def _find_changed_input(block: NaturalBlock, types: TypeReader) -> tuple[str, st
     """Return which variable that the block reads the loop may change, and a way out."""
     loop = block.loop
     assert loop is not None
-    first, last = loop.body[0].lineno, loop.end_lineno or loop.lineno
-    bound = {
-        path for each in types.blocks if first <= each.line <= last for path in each.writes
-    }.union(*map(list_bound_names, walk_statements(loop.body)))
+    lines = range(loop.body[0].lineno, (loop.end_lineno or loop.lineno) + 1)
+    bound = {path for each in types.blocks if each.line in lines for path in each.writes}
     used = set[str]()
     for node in (node for statement in loop.body for node in ast.walk(statement)):
         if isinstance(node, ast.Name | ast.Attribute):

@@ -6,6 +6,7 @@ import datetime
 import enum
 from collections import OrderedDict, UserList, deque
 from collections.abc import Callable, Iterator
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from njrt.rendering.whole import CannotShow, WholeWriter
-from njrt.rendering.writer import refusing_reprs
+from njrt.rendering.writer import refuses_code
 from njrt.session.ahead import Loop, copy_iterator
 
 COPIED: list[Callable[[], Any]] = [
@@ -80,7 +81,7 @@ def test_a_loop_goes_through_its_items_once() -> None:
     assert list(Loop(own, "item", 8)) == [1, 2]
     assert own.seen == 1
     with pytest.raises(TypeError, match="not iterable"):
-        iter(Loop(3, "item", 8))  # type: ignore[arg-type]
+        list(Loop(3, "item", 8))  # type: ignore[arg-type]
 
 
 class Color(enum.Enum):
@@ -123,12 +124,15 @@ BY_CODE = [
 @pytest.mark.parametrize("value", WITHOUT_CODE, ids=lambda value: type(value).__name__)
 def test_data_is_shown_without_code_of_the_program(value: object) -> None:
     shown = WholeWriter(1_000).write(value)
-    with refusing_reprs():
-        assert WholeWriter(1_000).write(value) == shown
+    context = copy_context()
+    context.run(refuses_code.set, True)
+    assert context.run(WholeWriter(1_000).write, value) == shown
 
 
 @pytest.mark.parametrize("value", BY_CODE, ids=lambda value: type(value).__name__)
 def test_what_a_repr_shows_is_refused(value: object) -> None:
     assert WholeWriter(1_000).write(value)
-    with refusing_reprs(), pytest.raises(CannotShow):
-        WholeWriter(1_000).write(value)
+    context = copy_context()
+    context.run(refuses_code.set, True)
+    with pytest.raises(CannotShow):
+        context.run(WholeWriter(1_000).write, value)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -205,7 +204,7 @@ class ValueWriter:
         """Write the result of the value's `__repr__`, or how it failed."""
         cls = type(value)
         is_value = get_class_name(cls) in VALUE_CLASSES.get(get_module_name(cls), ())
-        if _refuses_reprs.get() and not is_value:
+        if refuses_code.get() and not is_value:
             raise DoesNotFit
         if identify(cls) in self._hung or self._allowance.left <= 0:
             return f"<{get_class_name(cls)}>"
@@ -229,17 +228,8 @@ class ValueWriter:
         return f"<{get_class_name(cls)} whose __repr__ raised {failure}>"
 
 
-_refuses_reprs = ContextVar("njrt.rendering.writer", default=False)
-
-
-@contextmanager
-def refusing_reprs() -> Iterator[None]:
-    """Raise `DoesNotFit` in place of calling a `__repr__`, except those of dates and the like."""
-    token = _refuses_reprs.set(True)
-    try:
-        yield
-    finally:
-        _refuses_reprs.reset(token)
+refuses_code = ContextVar("njrt.rendering.writer", default=False)
+"""Whether `DoesNotFit` is raised where a `__repr__` or property of the program would be called."""
 
 
 def _abbreviate(value: UserValue) -> str:

@@ -1,7 +1,7 @@
 """Loops that ask ahead: the first requests of the next iterations are sent with that of this one.
 
-    for mail in (_nj_for_mail := _nj.ahead(mails, "mail", 8)):
-        _nj.run("natural ...", lambda: (mail, topic), ..., ahead=_nj_for_mail)
+    for mail in (_nj_for_9 := _nj.ahead(mails, "mail", 8)):
+        _nj.run("natural ...", lambda: (mail, topic), ..., ahead=_nj_for_9)
 
     Loop.__iter__     the items, in order; at the end, a break or an exception all that is on its
                       way is cancelled
@@ -35,7 +35,7 @@ T = TypeVar("T")
 MOST_DROPS = 3
 """The number of drops in a row after which a loop no longer asks ahead."""
 Sent = tuple[Request, "Future[Reply]"]
-"""A request that was sent ahead, without its time limits, and what will have its reply."""
+"""A request that was sent ahead, and what will have its reply."""
 
 
 class Loop(Generic[T]):
@@ -48,57 +48,49 @@ class Loop(Generic[T]):
     def __init__(self, items: Iterable[T], targets: str, width: int) -> None:
         self._items, self._targets, self.width = items, targets.split(", "), width
         self._drops = 0
-        self._own: Sent | None = None
-        self._next: deque[Sent | None] = deque()
+        self._sent: deque[Sent | None] = deque()
         self._peeked: Iterator[T] = iter(())
-        """The items behind those of `_next`."""
+        """The items behind those of `_sent`."""
 
     def __iter__(self) -> Iterator[T]:
         iterator, self._items = iter(self._items), ()
-        copied = copy_iterator(iterator)
-        return iterator if copied is None else self._give(iterator, copied)
-
-    def _give(self, iterator: Iterator[T], copied: Iterator[T]) -> Iterator[T]:
-        self._peeked = copied
+        self._peeked = copy_iterator(iterator) or iter(())
         try:
             for item in iterator:
-                self._drop(self._own)
-                self._own = None
-                if self._next:
-                    self._own = self._next.popleft()
-                else:  # nothing is sent for this item
-                    next(copied, None)
+                if not self._sent:
+                    self._sent.append(None)
+                    next(self._peeked, None)
                 yield item
+                self._drop(self._sent.popleft())
         finally:
-            self._peeked = iter(())
-            for sent in (self._own, *self._next):
+            for sent in self._sent:
                 self._drop(sent)
 
     def take(self, request: Request) -> Future[Reply] | None:
         """Return the future reply to an equal request that was sent for this iteration, if any."""
-        sent, self._own = self._own, None
-        if sent is not None and sent[0] == make_comparable(request):
-            self._drops = 0
-            return sent[1]
+        sent, self._sent[0] = self._sent[0], None
+        if sent is not None:
+            made, future = sent
+            if made == replace(request, timeout=made.timeout, seconds_left=made.seconds_left):
+                self._drops = 0
+                return future
         self._drop(sent)
         return None
 
     def send(self, run: AskingAhead) -> None:
         """Send the first requests of the next iterations, as far as they are known."""
-        room = self.width - 1 - len(self._next) if self._drops < MOST_DROPS else 0
-        for item in islice(self._peeked, max(0, room)):
-            self._next.append(self._send(item, run))
+        room = self.width - len(self._sent) if self._drops < MOST_DROPS else 0
+        self._sent.extend(self._send(item, run) for item in islice(self._peeked, max(0, room)))
 
     def _send(self, item: Any, run: AskingAhead) -> Sent | None:
         """Send the first request for an item; None if that fails, also as it would run code."""
         from njrt.models.network import get_network
 
-        parts = [item]
-        if len(self._targets) > 1:
-            parts = item if type(item) in (tuple, list) else []
+        parts = item if type(item) in (tuple, list) else ()
         with suppress(Exception):
-            request = run.make(dict(zip(self._targets, parts, strict=True)))
-            return make_comparable(request), get_network().start(run.model.aask(request))
+            values = [item] if len(self._targets) == 1 else parts
+            request = run.make(dict(zip(self._targets, values, strict=True)))
+            return request, get_network().start(run.model.aask(request))
         return None
 
     def _drop(self, sent: Sent | None) -> None:
@@ -130,8 +122,6 @@ class AskingAhead:
     model: Model
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        if request.turn > 1:
-            return await ask(request)
         future = self.loop.take(request)
         self.loop.send(self)
         if future is None:
@@ -146,11 +136,6 @@ class AskingAhead:
         finally:
             future.cancel()
         return await ask(shorten(request, self.meter.seconds_left()))
-
-
-def make_comparable(request: Request) -> Request:
-    """Return a request without its time limits, which no model is sent."""
-    return replace(request, timeout=0.0, seconds_left=None)
 
 
 def copy_iterator(iterator: Any) -> Iterator[Any] | None:

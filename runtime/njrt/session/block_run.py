@@ -15,8 +15,9 @@ from __future__ import annotations
 import os
 import typing
 from collections.abc import Mapping
+from contextlib import closing
+from contextvars import copy_context
 from functools import lru_cache, partial
-from itertools import chain
 from types import CellType
 
 from njrt.agent.answer_handler import AnswerHandler
@@ -50,8 +51,7 @@ from njrt.options import Options, list_packages
 from njrt.outcome import Outcome, Raised
 from njrt.records import replace
 from njrt.rendering.redaction import Redactor
-from njrt.rendering.writer import refusing_reprs
-from njrt.scope.bindings import Bound
+from njrt.rendering.writer import refuses_code
 from njrt.scope.opening import open_scope
 from njrt.scope.scope import Scope
 from njrt.session.block_call import NO_INTERFACE, BlockCall, RunArguments
@@ -225,18 +225,18 @@ class BlockRun(DecidingRun):
         """Let this run send the next iterations' first requests, if only a server answers them."""
         from njrt.session.ahead import AskingAhead
 
-        settings, options, meter = self.session.settings, self.session.options, self.session.meter
+        session, options = self.session, self.session.options
+        settings, meter, model = session.settings, session.meter, session.model
         is_own = any(it.startswith("python:") for it in list_model_names(options, os.environ))
         is_decided = self.interceptors or callable(options.redact) or settings.model or is_own
-        is_counted = settings.budgets or options.budget or self.session.environ.get("NJC_BUDGET")
-        is_changed = is_decided or is_counted or settings.wrap
-        if self.effects == "answer" and meter.leaves_room and not is_changed:
+        is_counted = settings.budgets or options.budget or session.environ.get("NJC_BUDGET")
+        if is_decided or is_counted or settings.wrap or not meter.leaves_room:
+            return
+        if self.effects == "answer" and isinstance(model, LayeredModel):
             # The maker does not hold this run, which would hold itself by its model.
             make = partial(make_first_request, self.call, prompt, replace(arguments, ahead=None))
-            model = self.session.model
-            assert isinstance(model, LayeredModel)
             layer = AskingAhead(loop, make, meter, self.is_async, model.model)
-            self.session.model = replace(model, layers=(*model.layers, layer))
+            session.model = replace(model, layers=(*model.layers, layer))
 
     # ── effects ──────────────────────────────────────────────────────────────────────────────────
 
@@ -334,18 +334,11 @@ def make_first_request(
 
     Raises an exception of any class if that could run code of the program.
     """
-    run = PeekedRun(call, prompt, arguments)
-    scope, conversation = run.scope, run.converse()
-    scope.cells |= {name: CellType(value) for name, value in values.items()}
-    try:
-        for path in chain(*scope.parts.values()):
-            if not isinstance(scope.read_part(path), Bound):
-                raise LookupError(path)
-        with refusing_reprs():
-            request = next(conversation)
-    finally:
-        conversation.close()
-        run.close()
+    context = copy_context()
+    context.run(refuses_code.set, True)
+    with closing(PeekedRun(call, prompt, arguments)) as run:
+        run.scope.cells |= {name: CellType(value) for name, value in values.items()}
+        request = context.run(next, run.converse())
     assert isinstance(request, Request)
     return request
 
