@@ -1,6 +1,7 @@
 """Loops that ask ahead: the first requests of the next iterations are sent with that of this one.
 
-    for mail in (_nj_for_9 := _nj.ahead(mails, "mail", 8)):
+    _nj_for_9 = _nj.ahead(mails, "mail", 8)
+    for mail in _nj_for_9:
         _nj.run("natural ...", lambda: (mail, topic), ..., ahead=_nj_for_9)
 
     Loop.__iter__     the items, in order; at the end, a break or an exception all that is on its
@@ -26,6 +27,7 @@ from typing import Any, Generic, TypeVar
 
 from njrt.messages import Reply, Request, Usage
 from njrt.models.model import Ask, Model
+from njrt.models.network import get_network
 from njrt.observability.accounts import note_dropped
 from njrt.records import record, replace
 from njrt.session.limits import Meter, shorten
@@ -70,10 +72,10 @@ class Loop(Generic[T]):
         """Return the future reply to an equal request that was sent for this iteration, if any."""
         sent, self._sent[0] = self._sent[0], None
         if sent is not None:
-            made, future = sent
-            if made == replace(request, timeout=made.timeout, seconds_left=made.seconds_left):
+            made = replace(sent[0], timeout=request.timeout, seconds_left=request.seconds_left)
+            if made == request:
                 self._drops = 0
-                return future
+                return sent[1]
         self._drop(sent)
         return None
 
@@ -84,8 +86,6 @@ class Loop(Generic[T]):
 
     def _send(self, item: Any, run: AskingAhead) -> Sent | None:
         """Send the first request for an item; None if that fails, also as it would run code."""
-        from njrt.models.network import get_network
-
         parts = item if type(item) in (tuple, list) else ()
         with suppress(Exception):
             values = [item] if len(self._targets) == 1 else parts
@@ -128,8 +128,7 @@ class AskingAhead:
             return await ask(request)
         try:
             if self.is_async:
-                waiting = asyncio.wrap_future(future)
-                return await asyncio.wait_for(waiting, request.timeout)
+                return await asyncio.wait_for(asyncio.wrap_future(future), request.timeout)
             return future.result(request.timeout)
         except Exception:  # the iteration's own request may fail likewise, and say so
             self.loop.width = max(1, self.loop.width // 2)
@@ -140,14 +139,11 @@ class AskingAhead:
 
 def copy_iterator(iterator: Any) -> Iterator[Any] | None:
     """Return a second iterator over what is left; None if that could run the program's code."""
-    if type(iterator) in _PLAIN_ITERATORS:
-        copied: Iterator[Any] = copy.copy(iterator)
-        return copied
     if type(iterator) not in (enumerate, zip):
-        return None
+        return copy.copy(iterator) if type(iterator) in _PLAIN_ITERATORS else None
     make, parts, *_ = iterator.__reduce__()
     copies = [part if type(part) is int else copy_iterator(part) for part in parts]
-    return None if any(part is None for part in copies) else make(*copies)
+    return None if None in copies else make(*copies)
 
 
 _COLLECTIONS: Any = ([], (), range(0), range(2**70), {}, {}.values(), {}.items())

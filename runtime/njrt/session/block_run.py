@@ -225,17 +225,17 @@ class BlockRun(DecidingRun):
         """Let this run send the next iterations' first requests, if only a server answers them."""
         from njrt.session.ahead import AskingAhead
 
-        session, options = self.session, self.session.options
-        settings, meter, model = session.settings, session.meter, session.model
+        session, settings, options = self.session, self.session.settings, self.session.options
+        given = self.interceptors, settings.model, settings.wrap, settings.budgets, options.budget
         is_own = any(it.startswith("python:") for it in list_model_names(options, os.environ))
-        is_decided = self.interceptors or callable(options.redact) or settings.model or is_own
-        is_counted = settings.budgets or options.budget or session.environ.get("NJC_BUDGET")
-        if is_decided or is_counted or settings.wrap or not meter.leaves_room:
-            return
-        if self.effects == "answer" and isinstance(model, LayeredModel):
+        is_limited = session.environ.get("NJC_BUDGET") or not session.meter.leaves_room
+        is_plain = self.effects == "answer" and not (any(given) or callable(options.redact))
+        if is_plain and not (is_own or is_limited):
             # The maker does not hold this run, which would hold itself by its model.
             make = partial(make_first_request, self.call, prompt, replace(arguments, ahead=None))
-            layer = AskingAhead(loop, make, meter, self.is_async, model.model)
+            model = session.model
+            assert isinstance(model, LayeredModel)
+            layer = AskingAhead(loop, make, session.meter, self.is_async, model.model)
             session.model = replace(model, layers=(*model.layers, layer))
 
     # ── effects ──────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,8 @@ Topic = Literal["bill", "praise", "other"]
 
 def sort_mails(box: dict[str, str], rules: tuple[str, ...]) -> dict[str, Topic]:
     topics: dict[str, Topic] = {}
-    for sender, mail in (_nj_for_8 := _nj.ahead(box.items(), "sender, mail", 8)):
+    _nj_for_8 = _nj.ahead(box.items(), "sender, mail", 8)
+    for sender, mail in _nj_for_8:
         topic: Topic
         _nj.run(
             """natural(ahead=8)
@@ -26,7 +27,8 @@ def sort_mails(box: dict[str, str], rules: tuple[str, ...]) -> dict[str, Topic]:
     return topics
 
 
-for number in (_nj_for_16 := _nj.ahead(range(1, 4), "number", 2)):
+_nj_for_16 = _nj.ahead(range(1, 4), "number", 2)
+for number in _nj_for_16:
     _nj.run(
         """natural(ahead=2, model="openai/gpt-4.1")
     Put a <:word: str> that rhymes with <number>.
@@ -42,4 +44,4 @@ for number in (_nj_for_16 := _nj.ahead(range(1, 4), "number", 2)):
     print(word)
 
 
-# njc lines 1=1 5:1 14=9 16:10 18=9 25:12 31=17 32:18 34=17 42:20 43=21 sha256 e9d462ccd8d5499e
+# njc lines 1=1 5:1 12=8 13:8 15=9 17:10 19=9 26:12 30=16 31:16 33=17 34:18 36=17 44:20 45=21 sha256 87ed2de5784c4dde
