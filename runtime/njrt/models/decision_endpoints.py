@@ -15,12 +15,7 @@ from typing import Any
 from njrt.errors import RejectedRequestError
 from njrt.messages import ModelMessage, Question, Reply, Request, Usage, UserMessage
 from njrt.models.response import MalformedReplyError
-from njrt.questions import LETTERS, check_probabilities, choose_answer
-
-
-def is_predicate(question: Question) -> bool:
-    """Return whether a question is about True or False."""
-    return question.answers[: len(question.answers) - question.has_escape] == ("True", "False")
+from njrt.questions import ESCAPE, LETTERS, check_probabilities, choose_answer
 
 
 def write_state(request: Request) -> str | None:
@@ -35,14 +30,11 @@ def write_state(request: Request) -> str | None:
 
 
 def make_reply(
-    question: Question, found: float | Mapping[Any, float] | None, usage: Usage, model: str
+    question: Question, found: Mapping[Any, float] | None, usage: Usage, model: str
 ) -> Reply:
-    """Return a reply with the probability of True, or those by answer; None if it has none."""
-    values: tuple[float, ...] = ()
-    if isinstance(found, Mapping) and found.keys() == {*question.answers}:
-        values = tuple(found[answer] for answer in question.answers)
-    elif isinstance(found, float) and is_predicate(question):
-        values = (found, 1.0 - found, 0.0)[: len(question.answers)]
+    """Return a reply with the probabilities of the answers, or without any."""
+    is_whole = found is not None and found.keys() == {*question.answers}
+    values = [found[answer] for answer in question.answers] if found and is_whole else ()
     probabilities = check_probabilities(values, question)
     text = LETTERS[choose_answer(probabilities)] if probabilities else ""
     return Reply(ModelMessage(text), "end", usage, model, probabilities=probabilities)
@@ -57,14 +49,10 @@ async def ask_openai(client: Any, model: str, request: Request, question: Questi
 
     if (state := write_state(request)) is None:
         return make_reply(question, None, Usage(), model)
-    asked: dict[str, Any] = {
-        "type": "predicate",
-        "name": "answer",
-        "instructions": f"`{question.name}` is True",
-    }
-    if not is_predicate(question):
-        choices = [{"value": answer} for answer in question.answers]
-        asked |= {"type": "choice", "instructions": question.text, "choices": choices}
+    choices = [{"value": answer} for answer in question.answers]
+    asked: Any = {"type": "choice", "instructions": question.text, "choices": choices}
+    if {*question.answers} <= {"True", "False", ESCAPE}:
+        asked = {"type": "predicate", "instructions": f"`{question.name}` is True"}
     response = await client.decisions.with_raw_response.create(
         model=model, input=state, questions=[asked | {"name": "answer"}], timeout=request.timeout
     )
@@ -74,8 +62,8 @@ async def ask_openai(client: Any, model: str, request: Request, question: Questi
         raise MalformedReplyError("it is no decision") from None
     found: Any = None
     match [answer.to_dict() for answer in decision.answers]:
-        case [{"type": "predicate", "probability": found}]:
-            pass
+        case [{"type": "predicate", "probability": truth}]:
+            found = {"True": truth, "False": 1.0 - truth} | dict.fromkeys(question.answers[2:], 0.0)
         case [{"type": "choice", "probabilities": list(listed)}]:
             found = {each["value"]: each["probability"] for each in listed}
     usage = Usage(decision.usage.input_tokens, decision.usage.output_tokens)

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Literal, assert_never
 
-from njrt.errors import ConfigurationError, ModelNotFoundError, RejectedRequestError
+from njrt.errors import ConfigurationError, ModelNotFoundError
 from njrt.media import Attachment
 from njrt.message_json import hash_json, write_json
 from njrt.messages import (
@@ -117,26 +117,15 @@ class OpenAI(VendorModel):
         self.thinking_tokens = THINKING_TOKENS if thinking else 0
         self.has_decisions = base_url is None and model in DECISION_MODELS
         self.can_decide = self.has_decisions or base_url is not None or not thinking
-        self._rejected_place: str | None = None
 
     async def exchange(self, request: Request) -> Reply:
         if self._model is None:
             self._model = await self._find_first_model()
-        if (question := request.question) is None:
-            reply = await super().exchange(request)
-            # Its question was rejected before; the text alone is not the reason, as a long one is.
-            self.can_decide = self.can_decide and self._rejected_place != request.place
-            return reply
-        self._rejected_place = None
-        try:
-            if not self.has_decisions:
-                return await super().exchange(request)
-            with self.explained(request):
-                reply = await ask_openai(self.get_client(), self._model, request, question)
-            return replace(reply, usage=add_price(self.name, reply.usage, 0))
-        except RejectedRequestError:
-            self._rejected_place = request.place
-            raise
+        if request.question is None or not self.has_decisions:
+            return await super().exchange(request)
+        with self.explained(request):
+            reply = await ask_openai(self.get_client(), self._model, request, request.question)
+        return replace(reply, usage=add_price(self.name, reply.usage, 0))
 
     async def _find_first_model(self) -> str:
         client = self.get_client()
