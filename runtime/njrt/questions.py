@@ -21,7 +21,13 @@ from njrt.errors import RejectedRequestError
 from njrt.messages import Json, Message, ModelMessage, Question, Reply, Request, UserMessage
 from njrt.outcome import UserValue
 from njrt.records import record, replace
-from njrt.values.json_unions import MEMBERS, NUMBERED, flatten_alternatives, list_constants
+from njrt.values.json_unions import (
+    MEMBERS,
+    NUMBERED,
+    find_meaning,
+    flatten_alternatives,
+    list_constants,
+)
 
 MAX_ANSWERS = 19
 """With the letter for none of them 20, the most tokens whose probabilities OpenAI's API returns."""
@@ -182,12 +188,6 @@ def check_probabilities(values: Sequence[float], question: Question) -> tuple[fl
 def choose_answer(probabilities: Sequence[float]) -> int:
     """Return the index of the likeliest answer, the first of equal ones."""
     return max(range(len(probabilities)), key=probabilities.__getitem__)
-
-
-def find_meaning(member: object) -> str:
-    """Return the value of an enum's member if it is a text other than its name; otherwise ""."""
-    value, name = getattr(member, "value", None), getattr(member, "name", "")
-    return value if isinstance(value, str) and value.lower() != name.lower() else ""
 
 
 Answers = list[tuple[Question | None, Sequence[float] | None]]

@@ -210,7 +210,8 @@ def test_a_question_with_a_file_is_not_sent(ask: Ask) -> None:
     image = Attachment("photo", njrt.Image(b"\x89PNG\r\n\x1a\n"))
     with DecisionServer() as server:
         request = asking(QUESTION, messages=(UserMessage("Which?", (image,)),))
-        assert ask(make_luna(server), request).probabilities is None
+        with pytest.raises(RejectedRequestError, match="files"):
+            ask(make_luna(server), request)
         assert server.seen == []
 
 

@@ -28,7 +28,6 @@ from njrt.errors import ConfigurationError
 from njrt.media import Attachment
 from njrt.outcome import UserValue
 from njrt.private_names import unmangle
-from njrt.questions import find_meaning
 from njrt.records import record
 from njrt.rendering.describe import describe_function, describe_size, describe_whole
 from njrt.rendering.members import describe_doc, format_enum_members
@@ -40,6 +39,7 @@ from njrt.scope.scope import Scope
 from njrt.values.data_classes import is_unchangeable
 from njrt.values.introspection import get_class_name, is_a
 from njrt.values.json_forms import make_json_form
+from njrt.values.json_unions import find_meaning
 
 Inputs = Mapping[str, Part]
 """The values that a prompt reads, by the paths that it names."""

@@ -3,8 +3,8 @@
     openai/gpt-6-luna            ask_openai(client, "gpt-6-luna", ...)      all else is chat
     pydantic-ai:system-one:...   ask_pydantic_ai(SystemOneModel(), ...)     questions only
 
-Questions are choices among texts; OpenAI has predicates for those about True or False. Questions
-with files are not sent, and a refused question has no probabilities: the block then asks for JSON.
+Questions are choices among texts; OpenAI has predicates for those about True or False. The block
+asks for JSON if there are files, which are not sent, or if a question is refused.
 """
 
 from __future__ import annotations
@@ -14,19 +14,17 @@ from typing import Any
 
 from njrt.errors import RejectedRequestError
 from njrt.messages import ModelMessage, Question, Reply, Request, Usage, UserMessage
+from njrt.models.remote import list_files
 from njrt.models.response import MalformedReplyError
 from njrt.questions import ESCAPE, LETTERS, check_probabilities, choose_answer
 
 
-def write_state(request: Request) -> str | None:
-    """Return what the question is about as one text; None if files belong to it."""
-    texts = [request.system]
-    for message in request.messages:
-        if isinstance(message, UserMessage) and message.attachments:
-            return None
-        if isinstance(message, UserMessage | ModelMessage):
-            texts.append(message.text)
-    return "\n".join(texts)
+def write_state(request: Request) -> str:
+    """Return what the question is about; raise RejectedRequestError if files belong to it."""
+    if list_files(request):
+        raise RejectedRequestError("an endpoint for questions takes no files")
+    texts = (it.text for it in request.messages if isinstance(it, UserMessage | ModelMessage))
+    return "\n".join([request.system, *texts])
 
 
 def make_reply(
@@ -47,14 +45,13 @@ async def ask_openai(client: Any, model: str, request: Request, question: Questi
     """
     from openai.types.decision import Decision
 
-    if (state := write_state(request)) is None:
-        return make_reply(question, None, Usage(), model)
     choices = [{"value": answer} for answer in question.answers]
     asked: Any = {"type": "choice", "instructions": question.text, "choices": choices}
     if {*question.answers} <= {"True", "False", ESCAPE}:
         asked = {"type": "predicate", "instructions": f"`{question.name}` is True"}
+    questions, state = [asked | {"name": "answer"}], write_state(request)
     response = await client.decisions.with_raw_response.create(
-        model=model, input=state, questions=[asked | {"name": "answer"}], timeout=request.timeout
+        model=model, input=state, questions=questions, timeout=request.timeout
     )
     try:
         decision = Decision.model_validate_json(response.content)
@@ -82,13 +79,11 @@ async def ask_pydantic_ai(model: Any, name: str, request: Request) -> Reply:
             f"{name} only answers questions with a few answers: set `decide = true` for "
             "blocks that `njc show` calls decisions, and ask another model in the others"
         )
-    if (state := write_state(request)) is None:
-        return make_reply(question, None, Usage(), name)
     asked = decision.ChoiceQuestion(
         instructions=question.text, criteria=dict.fromkeys(question.answers)
     )
     response = await model.decide(
-        decision.DecisionRequest(state=state, questions={"answer": asked}),
+        decision.DecisionRequest(state=write_state(request), questions={"answer": asked}),
         decision.DecisionModelSettings(timeout=request.timeout),
     )
     answer = response.answers.get("answer")

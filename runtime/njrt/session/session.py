@@ -74,13 +74,11 @@ class Session:
         """Ask another model from now on, behind the same layers; it is chosen by name alone."""
         record, model = self.record, self.model
         assert isinstance(model, LayeredModel)
-        outer = (layer for layer in model.layers if isinstance(layer, Metered | Notified))
         self.model = make_layered_model(
             replace(self.settings, model=None),
             replace(self.options, model=name),
             record.recorder if record else None,
-            *outer,
-            *([record] if record else []),
+            *model.layers[: 3 if record else 2],  # limits, events, decisions
             environ=self.environ,
         )
 
