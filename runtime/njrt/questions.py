@@ -21,13 +21,8 @@ from njrt.errors import RejectedRequestError
 from njrt.messages import Json, Message, ModelMessage, Question, Reply, Request, UserMessage
 from njrt.outcome import UserValue
 from njrt.records import record, replace
-from njrt.values.json_unions import (
-    MEMBERS,
-    NUMBERED,
-    find_meaning,
-    flatten_alternatives,
-    list_constants,
-)
+from njrt.values.introspection import find_meaning
+from njrt.values.json_unions import MEMBERS, NUMBERED, flatten_alternatives, list_constants
 
 MAX_ANSWERS = 19
 """With the letter for none of them 20, the most tokens whose probabilities OpenAI's API returns."""
@@ -110,23 +105,19 @@ def _list_values(schema: Json, objects: Sequence[UserValue]) -> Sequence[Choice]
     if members := schema.get(MEMBERS):
         return [Choice(name, name, find_meaning(members[name])) for name in list_constants(schema)]
     values = list_constants(schema)
-    match schema.get("type"):
-        case "boolean" if not values:
+    match schema:
+        case {"type": "boolean"} if not values:
             values = [True, False]
-        case "null":
+        case {"type": "null"}:
             values = [None]
-        case "integer" if not values:
-            values = _list_integers(schema)
+        case {"type": "integer", "minimum": int(least), "maximum": int(most)} if (
+            not values and schema.keys().isdisjoint(_OTHER_BOUNDS)
+        ):
+            values = range(least, most + 1)[: MAX_ANSWERS + 1]
     return [Choice(str(value), value) for value in values]
 
 
-def _list_integers(schema: Json) -> Sequence[int]:
-    """Return the integers from `ge` to `le`; none without both, or with another condition."""
-    least, most = schema.get("minimum"), schema.get("maximum")
-    others = schema.keys() & {"exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
-    if others or not (isinstance(least, int) and isinstance(most, int)):
-        return ()
-    return range(least, most + 1)[: MAX_ANSWERS + 1]
+_OTHER_BOUNDS = ("exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
 
 def make_question(name: str, choices: Sequence[Choice], has_escape: bool) -> Question:

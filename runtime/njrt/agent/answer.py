@@ -41,9 +41,8 @@ from njrt.records import record
 from njrt.rendering.shown_classes import find_shown_classes
 from njrt.scope.scope import Scope
 from njrt.values.adapters import DeclaredType
-from njrt.values.introspection import is_exception_class
+from njrt.values.introspection import find_meaning, is_exception_class
 from njrt.values.json_forms import JsonForm, describe_object, make_json_form, move_definitions
-from njrt.values.json_unions import find_meaning
 
 UNTYPED = bool | int | float | str | list[bool | int | float | str] | None
 """The type of an output without a declared type."""

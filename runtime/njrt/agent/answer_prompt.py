@@ -37,9 +37,8 @@ from njrt.rendering.whole import TOO_LONG, CannotShow, WholeWriter
 from njrt.scope.bindings import Bound
 from njrt.scope.scope import Scope
 from njrt.values.data_classes import is_unchangeable
-from njrt.values.introspection import get_class_name, is_a
+from njrt.values.introspection import find_meaning, get_class_name, is_a
 from njrt.values.json_forms import make_json_form
-from njrt.values.json_unions import find_meaning
 
 Inputs = Mapping[str, Part]
 """The values that a prompt reads, by the paths that it names."""

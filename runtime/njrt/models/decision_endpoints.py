@@ -9,6 +9,7 @@ asks for JSON if there are files, which are not sent, or if a question is refuse
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,8 +32,7 @@ def make_reply(
     question: Question, found: Mapping[Any, float] | None, usage: Usage, model: str
 ) -> Reply:
     """Return a reply with the probabilities of the answers, or without any."""
-    is_whole = found is not None and found.keys() == {*question.answers}
-    values = [found[answer] for answer in question.answers] if found and is_whole else ()
+    values = [found.get(answer, math.nan) for answer in question.answers] if found else ()
     probabilities = check_probabilities(values, question)
     text = LETTERS[choose_answer(probabilities)] if probabilities else ""
     return Reply(ModelMessage(text), "end", usage, model, probabilities=probabilities)

@@ -44,7 +44,7 @@ from njrt.models.request_parts import (
 from njrt.models.response import MalformedReplyError, parse_json, read_token_count, validate_reply
 from njrt.models.server import OWN_KEY_VARIABLE, Server
 from njrt.models.strict_schema import is_strict, make_strict_schema, unwrap_reply
-from njrt.questions import read_letters
+from njrt.questions import LETTERS, read_letters
 from njrt.records import record, replace
 
 Body = dict[str, Any]
@@ -240,10 +240,6 @@ class _Completion:
     model: str | None = None
 
 
-TOP_TOKENS = 20
-"""The most tokens whose probabilities the API returns for each token of a reply."""
-
-
 def make_completion_body(request: Request, model: str, own_server: bool = False) -> Body:
     """Return the body of a chat completion request; an `own_server` knows only the older fields."""
     body: Body = {"model": model, "messages": list(_build_messages(request))}
@@ -256,7 +252,7 @@ def make_completion_body(request: Request, model: str, own_server: bool = False)
             form |= {"schema": schema, "strict": is_strict(schema)}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
     if request.question is not None:
-        body |= {"logprobs": True, "top_logprobs": TOP_TOKENS}
+        body |= {"logprobs": True, "top_logprobs": len(LETTERS)}
     if not own_server:  # requests with a common prefix go to a server that has it cached
         names = [tool.name for tool in request.tools]
         body["prompt_cache_key"] = f"njc-{hash_json([request.system, names, request.place])}"

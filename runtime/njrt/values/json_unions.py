@@ -84,12 +84,6 @@ def find_member(value: JsonValue, members: Mapping[str, Any]) -> UserValue | Non
     return found
 
 
-def find_meaning(member: object) -> str:
-    """Return the value of an enum's member if it is a text other than its name; otherwise ""."""
-    value, name = getattr(member, "value", None), getattr(member, "name", "")
-    return value if isinstance(value, str) and value.lower() != name.lower() else ""
-
-
 def is_one_of(value: JsonValue, choices: Sequence[JsonValue]) -> bool:
     """Return whether a value is one of some constants; `1` and `true` are different."""
     return any(type(value) is type(choice) and value == choice for choice in choices)
