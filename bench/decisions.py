@@ -31,7 +31,7 @@ from njc.compiler import compile_source
 from njc.evaluation.calibration import (
     compute_brier,
     compute_calibration_error,
-    list_gates,
+    format_calibration,
 )
 from njc.evaluation.pass_rates import compute_sign_test
 from njc.frontend.source import SourceFile
@@ -187,9 +187,7 @@ def report(lines: list[Line]) -> Iterator[str]:
         answered = [
             (it.probability, it.is_right) for it in by_form["letters"].values() if it.probability
         ]
-        for at, kept, share in list_gates(answered) if answered else ():
-            right = "-" if share is None else f"{share:.3f}"
-            yield f"  gate at {at:.2f}: kept {kept:.3f}, right {right}"
+        yield format_calibration("letters", answered)
 
 
 def describe(lines: list[Line]) -> str:

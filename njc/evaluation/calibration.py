@@ -3,12 +3,11 @@
 [(0.95, True), (0.55, False)]
     compute_brier(...)               0.152, the mean of (probability - right)²
     compute_calibration_error(...)   0.300, the mean distance of probability and share right
-    list_gates(...)                  (0.9, 0.5, 1.0), ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 
 GATES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -33,15 +32,6 @@ def compute_calibration_error(answers: Answers) -> float:
     return sum(map(abs, distances.values())) / len(answers)
 
 
-def list_gates(
-    answers: Answers, gates: Sequence[float] = GATES
-) -> Iterator[tuple[float, float, float | None]]:
-    """Yield each gate, the share that it keeps, and the share of those that is right, if any."""
-    for at in gates:
-        kept = [is_right for probability, is_right in answers if probability >= at]
-        yield at, len(kept) / len(answers), fmean(kept) if kept else None
-
-
 def format_calibration(name: str, answers: Answers) -> str:
     """Return how well the probabilities of a model fit, with a table of gates; "" without any."""
     if not answers:
@@ -53,7 +43,9 @@ def format_calibration(name: str, answers: Answers) -> str:
         "",
         f"gate at  {'share kept':{BAR + 6}}  share right",
     ]
-    for at, *shares in list_gates(answers):
+    for at in GATES:
+        kept = [is_right for probability, is_right in answers if probability >= at]
+        shares = len(kept) / len(answers), fmean(kept) if kept else None
         bars = ["-" if it is None else f"{it:.3f} {'#' * round(BAR * it)}" for it in shares]
         lines.append(f"{at:7.2f}  {bars[0]:{BAR + 6}}  {bars[1]}")
     return "\n".join(lines)

@@ -14,7 +14,7 @@ from njc.commands import njc
 from njc.evaluation.calibration import (
     compute_brier,
     compute_calibration_error,
-    list_gates,
+    format_calibration,
 )
 from njc.evaluation.pass_rates import compute_sign_test
 from njrt.messages import Request
@@ -37,8 +37,15 @@ def test_figures(answers: list[tuple[float, bool]], brier: float, distance: floa
 
 def test_gates() -> None:
     answers = [(0.9, True), (0.9, False), (0.6, True), (0.2, False)]
-    found = list(list_gates(answers, (0.0, 0.6, 0.9, 1.0)))
-    assert found == [(0.0, 1.0, 0.5), (0.6, 0.75, 2 / 3), (0.9, 0.5, 0.5), (1.0, 0.0, None)]
+    rows = format_calibration("model", answers).splitlines()[3:]
+    assert [row.split()[::2] for row in rows if row[:7].strip() in ("0.00", "0.60", "0.90")] == [
+        ["0.00", "####################", "##########"],
+        ["0.60", "###############", "#############"],
+        ["0.90", "##########", "##########"],
+    ]
+    assert rows[-1].split() == ["0.99", "0.000", "-"]
+    assert "0.667" in rows[2]
+    assert format_calibration("model", []) == ""
 
 
 @pytest.mark.parametrize(
