@@ -29,10 +29,9 @@ from typing import Any
 import njrt
 from njc.compiler import compile_source
 from njc.evaluation.calibration import (
-    Answered,
     compute_brier,
     compute_calibration_error,
-    list_gates,
+    format_calibration,
 )
 from njc.evaluation.pass_rates import compute_sign_test
 from njc.frontend.source import SourceFile
@@ -186,13 +185,9 @@ def report(lines: list[Line]) -> Iterator[str]:
             if both := base.keys() & by_form[form].keys():
                 yield f"  {compare(form, [(base[it], by_form[form][it]) for it in both])}"
         answered = [
-            Answered(it.probability, it.is_right)
-            for it in by_form["letters"].values()
-            if it.probability
+            (it.probability, it.is_right) for it in by_form["letters"].values() if it.probability
         ]
-        for at, kept, share in list_gates(answered) if answered else ():
-            right = "-" if share is None else f"{share:.3f}"
-            yield f"  gate at {at:.2f}: kept {kept:.3f}, right {right}"
+        yield format_calibration("letters", answered)
 
 
 def describe(lines: list[Line]) -> str:
@@ -202,7 +197,7 @@ def describe(lines: list[Line]) -> str:
     text = f"{right} of {count} right ({right / count:.3f}), {tokens:.1f} tokens out"
     calls, seconds = (sum(it.calls for it in lines), sum(it.seconds for it in lines))
     text += f", {calls / count:.2f} calls, {seconds / count:.2f} s"
-    known = [Answered(it.probability, it.is_right) for it in lines if it.probability is not None]
+    known = [(it.probability, it.is_right) for it in lines if it.probability is not None]
     if known:
         text += f", Brier {compute_brier(known):.3f}, ECE {compute_calibration_error(known):.3f}"
     return text

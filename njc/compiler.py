@@ -29,12 +29,11 @@ from njc.analysis.stated_types import find_type_hints
 from njc.analysis.unmarked import check_unmarked, may_have_unmarked, select_unmarked
 from njc.codegen.emit import emit, emit_without_blocks
 from njc.codegen.header import FileHeader, format_closing_comment, make_header
-from njc.codegen.linemap import LineMap, Piece, build_line_map, remap_tree, restore_loops
+from njc.codegen.linemap import LineMap, Piece, build_line_map, remap_tree
 from njc.codegen.lower import (
     WrittenBlock,
     apply_written,
     choose_aliases,
-    list_loops,
     lower,
     serialize_written,
 )
@@ -288,7 +287,4 @@ def parse_compiled_tree(compilation: Compilation) -> ast.Module:
         rest = line[block.end - source.line_starts[block.end_line - 1] :].lstrip(" \t\f;").encode()
         width = len(line.encode())
         markers.append((block.end_line, width - len(rest), width))
-    tree = remap_tree(parse_quietly(compiled.text), compilation.line_map, markers)
-    if loops := [loop for block in compilation.blocks for loop in list_loops(block)]:
-        restore_loops(tree, loops)
-    return tree
+    return remap_tree(parse_quietly(compiled.text), compilation.line_map, markers)

@@ -20,7 +20,6 @@ from njc.analysis.inference import TypeReader
 from njc.analysis.modes import answers_with_data
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.name_resolution import list_bound_names, walk_statements
 from njc.frontend.source import SourceFile
 from njrt.options import Options, merge_option_layers
 
@@ -39,7 +38,7 @@ def find_ahead_findings(
         options, loop = merge_option_layers(block.options, project), block.loop
         if hints == (block.ahead is not None):
             continue
-        problem = _find_place_problem(block, blocks) or _find_changed_input(block, types)
+        problem = next(_find_problems(block, blocks, types), None)
         if problem is None and not answers_with_data(authority, options):
             reason = f"the block does not answer with data: {authority.reason}"
             problem = reason, authority.remedy or "leave out `ahead`"
@@ -56,11 +55,8 @@ def find_ahead_findings(
 
 def _is_collection(items: ast.expr, block: NaturalBlock, types: TypeReader) -> bool:
     """Return whether what a loop goes through is known, by its type, to be there at its start."""
-    match items:
-        case ast.Call(ast.Name("enumerate" | "zip"), [_, *_] as parts, []):
-            return all(_is_collection(part, block, types) for part in parts)
-        case ast.Call(ast.Attribute(owner, "items" | "values"), [], []):
-            items = owner
+    if isinstance(items, ast.Call) and ast.unparse(items.func) in ("enumerate", "zip"):
+        return all(_is_collection(part, block, types) for part in items.args)
     found = types.infer(items, block.scope)
     return found is not None and types.name_of(types.expand(found)) in _COLLECTIONS
 
@@ -76,37 +72,26 @@ def list_targets(loop: ast.For) -> list[str]:
     return names if len(names) == len(elements) else []
 
 
-def _find_place_problem(
-    block: NaturalBlock, blocks: Sequence[NaturalBlock]
-) -> tuple[str, str] | None:
-    """Return why a block cannot ask ahead in its place, and a way out."""
-    loop = block.loop
-    if loop is None:
-        return "the block is not directly in a `for` loop", "move it into the loop's own suite"
+def _find_problems(
+    block: NaturalBlock, blocks: Sequence[NaturalBlock], types: TypeReader
+) -> Iterator[tuple[str, str]]:
+    """Yield why a block cannot ask ahead where it is, or which input may change, and a way out."""
+    if (loop := block.loop) is None:
+        yield "the block is not directly in a `for` loop", "move it into the loop's own suite"
+        return
     if block.scope.kind == "class":
-        return "the loop is in the body of a class", "move the loop into a function"
-    if not (targets := list_targets(loop)):
+        yield "the loop is in the body of a class", "move the loop into a function"
+    if not list_targets(loop):
         way = "name each part: `for number, mail in enumerate(mails):`"
-        return "the loop's variables are neither a name nor several names", way
+        yield "the loop's variables are neither a name nor several names", way
     if block.is_fstring:
-        return "the text of an f-string is not known ahead", "refer to the values: `<name>`"
-    inside = {id(node) for node in ast.walk(loop)}
+        yield "the text of an f-string is not known ahead", "refer to the values: `<name>`"
     for other in blocks:
-        is_inside = other.ahead is not None and other is not block and id(other.loop) in inside
-        if is_inside and other.loop and list_targets(other.loop)[:1] == targets[:1]:
-            message = f"the block in line {other.line} asks ahead for the same loop or variable"
-            return message, "let one of them ask ahead"
-    return None
-
-
-def _find_changed_input(block: NaturalBlock, types: TypeReader) -> tuple[str, str] | None:
-    """Return which variable that the block reads the loop may change, and a way out."""
-    loop = block.loop
-    assert loop is not None
-    first, last = loop.body[0].lineno, loop.end_lineno or loop.lineno
-    bound = {
-        path for each in types.blocks if first <= each.line <= last for path in each.writes
-    }.union(*map(list_bound_names, walk_statements(loop.body)))
+        if other.ahead is not None and other.loop is loop and other is not block:
+            message = f"the block in line {other.line} asks ahead for the same loop"
+            yield message, "let one of them ask ahead"
+    lines = range(loop.body[0].lineno, (loop.end_lineno or loop.lineno) + 1)
+    bound = {path for each in types.blocks if each.line in lines for path in each.writes}
     used = set[str]()
     for node in (node for statement in loop.body for node in ast.walk(statement)):
         if isinstance(node, ast.Name | ast.Attribute):
@@ -117,8 +102,7 @@ def _find_changed_input(block: NaturalBlock, types: TypeReader) -> tuple[str, st
         is_fixed = root in list_targets(loop) or (typed is not None and types.is_read_only(typed))
         if not {root, path}.isdisjoint(bound):
             way = "assign it behind the loop, or compute the values before it"
-            return f"the loop assigns `{path}`", way
+            yield f"the loop assigns `{path}`", way
         if not (is_fixed or {root, path}.isdisjoint(used)):
             way = f"annotate `{root}` with a type that cannot be changed, or use it elsewhere"
-            return f"the loop may change `{path}`", way
-    return None
+            yield f"the loop may change `{path}`", way

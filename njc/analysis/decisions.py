@@ -7,7 +7,7 @@
 
 At run time `njrt.questions` decides by the same rule on the types themselves.
 
-Not detected: bounds by `gt` and `lt`, and those inside an alias, a union, or a class of bounds.
+Not detected: bounds that are not in a `Field`, or inside an alias or a union.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ def is_decision(
     The outputs `chosen` are objects that the inputs hold.
     """
     outputs = {
-        path: _OBJECT if path in chosen and _is_object(it, types) else _read_schema(it, types)
+        path: _read_schema(types.output_type(path, block.scope), types, path in chosen)
         for path in block.writes
-        for it in [types.output_type(path, block.scope)]
     }
     returns = getattr(block.scope.node, "returns", None)
     returned = Typed(returns, block.scope.signature_scope) if returns else None
@@ -42,40 +41,24 @@ def is_decision(
     return make_decision(outputs, schema, authority.labels, (), ()) is not None
 
 
-_OBJECT: Json = {"type": "boolean"}
-"""The schema of an object of an input: one of a few."""
+def _read_schema(typed: Typed | None, types: TypeReader, is_object: bool = False) -> Json:
+    """Return the schema of a type, with the bounds of an integer; one of no few values for none.
 
-
-def _is_object(typed: Typed | None, types: TypeReader) -> bool:
-    """Return whether a type is a class, or a union of classes and None."""
-    parts = types.union_parts(types.expand(typed)) if typed else []
-    return all(types.class_of_type(part) or types.name_of(part) == "None" for part in parts)
-
-
-def _read_schema(typed: Typed | None, types: TypeReader) -> Json:
-    """Return the schema of a type, with the bounds of an integer; one of no few values for none."""
+    That of objects of an input is one of a few, if they have classes.
+    """
     if typed is None:
         return {}
-    form, root = read_json_form(typed, types)
-    return _read_bounds(typed, types) or {"anyOf": [form or {}], **root}
-
-
-def _read_bounds(typed: Typed, types: TypeReader) -> Json:
-    """Return the schema of `Annotated[int, Field(ge=1, le=5)]` or `[int, Ge(1), Le(5)]`, or {}."""
+    parts = types.union_parts(types.expand(typed)) if is_object else []
+    if parts and all(types.class_of_type(it) or types.name_of(it) == "None" for it in parts):
+        return {"type": "boolean"}
     match typed.annotation:
-        case ast.Subscript(slice=ast.Tuple(elts=[ast.Name(id="int"), *notes])) if (
-            types.name_of(typed) == "typing.Annotated"
-        ):
-            bounds: dict[str | None, ast.expr] = {}
-            for call in (it for it in notes if isinstance(it, ast.Call)):
-                bounds |= {it.arg: it.value for it in call.keywords}
-                if call.args:
-                    bounds[ast.unparse(call.func).rpartition(".")[2].lower()] = call.args[0]
-            match bounds:
-                case {
-                    "ge": ast.Constant(int() as least),
-                    "le": ast.Constant(int() as most),
-                    **others,
-                } if not others:
+        case ast.Subscript(
+            slice=ast.Tuple([ast.Name("int"), ast.Call(args=[], keywords=bounds)])
+        ) if types.name_of(typed) == "typing.Annotated":
+            match {it.arg: it.value for it in bounds}:
+                case {"ge": ast.Constant(int(least)), "le": ast.Constant(int(most))} if (
+                    len(bounds) == 2
+                ):
                     return {"type": "integer", "minimum": least, "maximum": most}
-    return {}
+    form, root = read_json_form(typed, types)
+    return {"anyOf": [form or {}], **root}

@@ -265,15 +265,17 @@ def _make_block_edit(
 
 
 def _make_loop_edits(source: SourceFile, block: NaturalBlock, runtime: str) -> Iterator[_Edit]:
-    """Put what a loop goes through into a call of the runtime, which looks ahead."""
+    """Put what a loop goes through above it, into a call of the runtime, which looks ahead."""
     for loop in list_loops(block):
-        start, end = source.get_span(loop.iter)
-        names = ", ".join(mangle(it, block.scope.mangling_class) for it in list_targets(loop))
-        open_, close = "()" if isinstance(loop.iter, _OPEN_EXPRESSIONS) else ("", "")
-        opening = f"({name_loop(loop, runtime)} := {runtime}.ahead({open_}"
-        closing = f"{close}, {format_literal(names)}, {block.ahead}))"
-        yield _Edit(start, start, (Piece(opening, source.place(start)[0], False),))
-        yield _Edit(end, end, (Piece(closing, source.place(end)[0], False),))
+        at, (start, end) = source.line_starts[loop.lineno - 1], source.get_span(loop.iter)
+        name, items = name_loop(loop, runtime), source.text[start:end]
+        if isinstance(loop.iter, _OPEN_EXPRESSIONS):
+            items = f"({items})"
+        targets = ", ".join(mangle(it, block.scope.mangling_class) for it in list_targets(loop))
+        call = f"{name} = {runtime}.ahead({items}, {format_literal(targets)}, {block.ahead})"
+        above = source.text[at : source.get_span(loop)[0]] + call + source.newline
+        yield _Edit(at, at, (Piece(above, loop.lineno, False),))
+        yield _Edit(start, end, (Piece(name, source.place(start)[0], False),))
 
 
 _OPEN_EXPRESSIONS = (ast.Tuple, ast.Yield, ast.YieldFrom, ast.NamedExpr)

@@ -138,12 +138,3 @@ def remap_tree(
         if end_line == line and (node.end_col_offset or 0) < node.col_offset:
             node.end_col_offset = node.col_offset
     return tree
-
-
-def restore_loops(tree: ast.Module, sources: Iterable[ast.For]) -> None:
-    """Give what loops go through, in place, its span in the source, with the call around it."""
-    loops = {(loop.lineno, loop.col_offset): loop.iter for loop in sources}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.For) and (given := loops.get((node.lineno, node.col_offset))):
-            for each in ast.walk(node.iter):
-                ast.copy_location(each, given)

@@ -21,7 +21,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
-from njc.analysis.ahead import list_targets
 from njc.analysis.authority import Authority, may_reraise
 from njc.analysis.containment import find_uncontained
 from njc.analysis.contracts import BlockContract
@@ -201,7 +200,7 @@ def list_loops(block: NaturalBlock) -> list[ast.For]:
 
 def name_loop(loop: ast.For, runtime: str) -> str:
     """Return the variable of the compiled file for a loop that asks ahead."""
-    return "_".join([runtime, "for", *list_targets(loop)[:1]])
+    return f"{runtime}_for_{loop.lineno}"
 
 
 def _needs_declaration(scope: NameScope, stored: str, outputs: BlockOutputs) -> bool:

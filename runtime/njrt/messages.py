@@ -124,15 +124,13 @@ class Tool:
 class Question:
     """A question with given answers; a model that can decide returns the probability of each.
 
-    `name` is the output that it is about. The texts of the `answers` differ from each other. With
-    `has_escape`, the last one means that none of the others can be given. The last message of the
-    request ends with the question and its answers, behind the letters A, B, C, ...
+    `name` is the output that it is about. The texts of the `answers` differ from each other. The
+    last message of the request ends with the question and them, behind the letters A, B, C, ...
     """
 
     name: str
     text: str
     answers: tuple[str, ...]
-    has_escape: bool = False
 
 
 @record

@@ -18,9 +18,10 @@ from itertools import zip_longest
 from typing import Any
 
 from njrt.errors import RejectedRequestError
-from njrt.messages import Json, ModelMessage, Question, Reply, Request, UserMessage
+from njrt.messages import Json, Message, ModelMessage, Question, Reply, Request, UserMessage
 from njrt.outcome import UserValue
 from njrt.records import record, replace
+from njrt.values.introspection import find_meaning
 from njrt.values.json_unions import MEMBERS, NUMBERED, flatten_alternatives, list_constants
 
 MAX_ANSWERS = 19
@@ -35,8 +36,8 @@ ESCAPE = "none of these can be said"
 NO_JUMP, RETURN, RAISE = "none", "return", "raise "
 """The answers about jumps, besides labels; `raise` is followed by the exception."""
 
-JUMPS, RETURNED = "(jump)", "return"
-"""The names of the questions that are not about an output."""
+JUMPS = "(jump)"
+"""The name of the question about the jump; that about the value to return is `RETURN`."""
 
 MIN_MASS = 0.5
 """The least probability of all answers together with which a reply counts as one of them."""
@@ -73,7 +74,7 @@ def make_decision(
     }
     for label in (*labels, *(RAISE + name for name in exceptions)):
         jump = RETURN if label == "bare_return" else label
-        decision[jump] = {RETURNED: value} if label == "return" else {}
+        decision[jump] = {RETURN: value} if label == "return" else {}
     questions = (len(decision) > 1) + max(map(len, decision.values()))
     is_few = all(all(asked.values()) for asked in decision.values())
     is_decision = is_few and 1 <= questions <= MAX_QUESTIONS and len(decision) <= MAX_ANSWERS
@@ -104,33 +105,26 @@ def _list_values(schema: Json, objects: Sequence[UserValue]) -> Sequence[Choice]
     if members := schema.get(MEMBERS):
         return [Choice(name, name, find_meaning(members[name])) for name in list_constants(schema)]
     values = list_constants(schema)
-    match schema.get("type"):
-        case "boolean" if not values:
+    match schema:
+        case {"type": "boolean"} if not values:
             values = [True, False]
-        case "null":
+        case {"type": "null"}:
             values = [None]
-        case "integer" if not values:
-            values = _list_integers(schema)
+        case {"type": "integer", "minimum": int(least), "maximum": int(most)} if (
+            not values and schema.keys().isdisjoint(_OTHER_BOUNDS)
+        ):
+            values = range(least, most + 1)[: MAX_ANSWERS + 1]
     return [Choice(str(value), value) for value in values]
 
 
-def _list_integers(schema: Json) -> Sequence[int]:
-    """Return the integers between two bounds; none without both, or with another condition."""
-    least, most = schema.get("minimum"), schema.get("maximum")
-    if least is None and "exclusiveMinimum" in schema:
-        least = schema["exclusiveMinimum"] + 1
-    if most is None and "exclusiveMaximum" in schema:
-        most = schema["exclusiveMaximum"] - 1
-    if not (isinstance(least, int) and isinstance(most, int)) or "multipleOf" in schema:
-        return ()
-    return range(least, most + 1)[: MAX_ANSWERS + 1]
+_OTHER_BOUNDS = ("exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
 
 def make_question(name: str, choices: Sequence[Choice], has_escape: bool) -> Question:
     """Return the question about an output, the value to return, or the jump."""
-    texts = {JUMPS: "Which jump does the instruction ask for here?", RETURNED: "What is returned?"}
+    texts = {JUMPS: "Which jump does the instruction ask for here?", RETURN: "What is returned?"}
     answers = (*(choice.text for choice in choices), *([ESCAPE] if has_escape else ()))
-    return Question(name, texts.get(name, f"Which is `{name}`?"), answers, has_escape)
+    return Question(name, texts.get(name, f"Which is `{name}`?"), answers)
 
 
 def format_question(question: Question, choices: Sequence[Choice] = ()) -> str:
@@ -187,17 +181,11 @@ def choose_answer(probabilities: Sequence[float]) -> int:
     return max(range(len(probabilities)), key=probabilities.__getitem__)
 
 
-def find_meaning(member: object) -> str:
-    """Return the value of an enum's member if it is a text other than its name; otherwise ""."""
-    value, name = getattr(member, "value", None), getattr(member, "name", "")
-    return value if isinstance(value, str) and value.lower() != name.lower() else ""
-
-
 Answers = list[tuple[Question | None, Sequence[float] | None]]
 """The questions of the requests so far, with the probabilities of the answers."""
 
-QuestionConversation = Generator[Request, Any, tuple[str, dict[str, Any]] | None]
-"""Yields requests and gets the replies; returns the jump and the values by name, if any."""
+QuestionConversation = Generator[Request, Any, dict[str, Any] | None]
+"""Yields requests and gets the replies; returns the answer as a reply in JSON has it, if any."""
 
 
 def ask_questions(
@@ -212,21 +200,19 @@ def ask_questions(
     `opening` is the first request without its question. The result is None if the JSON form is
     needed: a reply has no probabilities, or the likeliest answer is that none can be given.
     """
-    jumps, left = tuple(Choice(text, text) for text in decision), list(decision[NO_JUMP].items())
-    jump, values = NO_JUMP, dict[str, Any]()
-    messages, lines = opening.messages, list[str]()
-    if len(jumps) > 1:  # the model must know between which values the block would choose
-        lines = [redact(describe_values(*each)) for each in left]
-        left = [(JUMPS, jumps)]
+    (first,) = opening.messages
+    assert isinstance(first, UserMessage)
+    messages: tuple[Message, ...] = ()
+    lines, files, answer = [first.text], first.attachments, dict[str, Any]()
+    left = list(decision[NO_JUMP].items())
+    if len(decision) > 1:  # the model must know between which values the block would choose
+        lines += [redact(describe_values(*each)) for each in left]
+        left = [(JUMPS, tuple(Choice(text, text) for text in decision))]
     while left:
         name, choices = left.pop(0)
         question = make_question(name, choices, has_escape)
         lines.append(redact(format_question(question, choices)))
-        match messages:
-            case (UserMessage(text, files),):  # not two messages of a user in a row
-                messages = (UserMessage("\n".join([text, *lines]), files),)
-            case _:
-                messages = (*messages, UserMessage("\n".join(lines)))
+        messages = (*messages, UserMessage("\n".join(lines), files))
         try:
             reply: Reply = yield replace(
                 opening, messages=messages, turn=len(asked) + 1, question=question
@@ -237,13 +223,15 @@ def ask_questions(
         asked.append((question, probabilities))
         if probabilities is None or (best := choose_answer(probabilities)) == len(choices):
             return None
-        messages, lines = (*messages, ModelMessage(LETTERS[best])), []
-        if name == JUMPS:
-            jump = choices[best].text
-            left = list(decision[jump].items())
-        else:
-            values[name] = choices[best].value
-    return jump, values
+        messages, lines, files = (*messages, ModelMessage(LETTERS[best])), [], ()
+        if name != JUMPS:
+            answer[name] = choices[best].value
+            continue
+        left = list(decision[choices[best].text].items())
+        verb, _, exception = choices[best].text.partition(" ")
+        if verb != NO_JUMP and not left:
+            answer[verb] = exception or (None if verb == RETURN else True)
+    return answer or {"pass": True}
 
 
 def list_probabilities(asked: Answers) -> dict[str, dict[str, float]]:

@@ -12,34 +12,40 @@ from click.testing import CliRunner, Result
 import njrt
 from njc.commands import njc
 from njc.evaluation.calibration import (
-    Answered,
     compute_brier,
     compute_calibration_error,
-    list_gates,
+    format_calibration,
 )
 from njc.evaluation.pass_rates import compute_sign_test
 from njrt.messages import Request
 
-SURE = [Answered(1.0, True)] * 4
-FIGURES: list[tuple[list[Answered], float, float]] = [
+SURE = [(1.0, True)] * 4
+FIGURES: list[tuple[list[tuple[float, bool]], float, float]] = [
     (SURE, 0.0, 0.0),
-    ([Answered(1.0, False)], 1.0, 1.0),
-    ([Answered(0.5, True), Answered(0.5, False)], 0.25, 0.0),
-    ([Answered(0.95, True), Answered(0.55, False)], 0.1525, 0.3),
-    ([Answered(0.8, True), Answered(0.8, True)], 0.04, 0.2),
+    ([(1.0, False)], 1.0, 1.0),
+    ([(0.5, True), (0.5, False)], 0.25, 0.0),
+    ([(0.95, True), (0.55, False)], 0.1525, 0.3),
+    ([(0.8, True), (0.8, True)], 0.04, 0.2),
 ]
 
 
 @pytest.mark.parametrize(("answers", "brier", "distance"), FIGURES)
-def test_figures(answers: list[Answered], brier: float, distance: float) -> None:
+def test_figures(answers: list[tuple[float, bool]], brier: float, distance: float) -> None:
     assert compute_brier(answers) == pytest.approx(brier)
     assert compute_calibration_error(answers) == pytest.approx(distance)
 
 
 def test_gates() -> None:
-    answers = [Answered(0.9, True), Answered(0.9, False), Answered(0.6, True), Answered(0.2, False)]
-    found = list(list_gates(answers, (0.0, 0.6, 0.9, 1.0)))
-    assert found == [(0.0, 1.0, 0.5), (0.6, 0.75, 2 / 3), (0.9, 0.5, 0.5), (1.0, 0.0, None)]
+    answers = [(0.9, True), (0.9, False), (0.6, True), (0.2, False)]
+    rows = format_calibration("model", answers).splitlines()[3:]
+    assert [row.split()[::2] for row in rows if row[:7].strip() in ("0.00", "0.60", "0.90")] == [
+        ["0.00", "####################", "##########"],
+        ["0.60", "###############", "#############"],
+        ["0.90", "##########", "##########"],
+    ]
+    assert rows[-1].split() == ["0.99", "0.000", "-"]
+    assert "0.667" in rows[2]
+    assert format_calibration("model", []) == ""
 
 
 @pytest.mark.parametrize(

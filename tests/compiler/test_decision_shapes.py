@@ -43,7 +43,7 @@ CASES = [
     ("Put into <:x: Topic | None> the topic of <mail>.", True),
     ("Put into <:x: Optional[Color]> the color in <mail>.", True),
     ("Put into <:x: Annotated[int, Field(ge=1, le=5)]> the stars in <mail>.", True),
-    ("Put into <:x: Annotated[int, Ge(1), Le(5)]> the stars in <mail>.", True),
+    ("Put into <:x: Annotated[int, Ge(1), Le(5)]> the stars in <mail>.", False),
     ("Put into <:x: Annotated[int, Field(gt=1, lt=3)]> the stars in <mail>.", False),
     ("Put into <:x: Annotated[int, Field(ge=1)]> the stars in <mail>.", False),
     ("Put into <:x: Annotated[int, Field(ge=1, le=20)]> the stars in <mail>.", False),

@@ -26,7 +26,7 @@ from njrt.questions import ESCAPE
 from openai_server import KEY, OpenAIServer, completion, decides, says
 
 Ask = Callable[[Model, Request], Reply]
-QUESTION = Question("topic", "Which is `topic`?", ("bills", "food", ESCAPE), True)
+QUESTION = Question("topic", "Which is `topic`?", ("bills", "food", ESCAPE))
 REQUEST = Request(
     "system",
     (UserMessage("Which is `topic`?\nA. bills\nB. food"),),
@@ -69,18 +69,22 @@ def test_letters_are_read_from_log_probabilities(
     assert "stream" not in body
 
 
-NO_LOGPROBS: list[Response] = [
-    says("A"),
-    Status(400, body={"error": {"message": "logprobs is not supported"}}),
-    Status(422, body={"error": {"message": "top_logprobs: at most 5"}}),
+NO_LOGPROBS: list[tuple[Response, list[bool]]] = [
+    (says("A"), [True, False, False]),
+    (Status(400, body={"error": {"message": "logprobs is not supported"}}), [True, False] * 2),
+    (Status(422, body={"error": {"message": "top_logprobs: at most 5"}}), [True, False] * 2),
 ]
 
 
-@pytest.mark.parametrize("answer", NO_LOGPROBS)
-def test_a_server_without_log_probabilities_is_asked_once(answer: Response) -> None:
+@pytest.mark.parametrize(("answer", "expected"), NO_LOGPROBS)
+def test_a_server_without_log_probabilities_is_asked_in_json(
+    answer: Response, expected: list[bool]
+) -> None:
+    """One that says nothing about them is asked once; one that refuses, by each block."""
     ok = x = None
     in_json = says('{"ok": true}')
-    with OpenAIServer([answer, in_json, in_json], vendor=False) as server:
+    script = [answer, in_json, *([answer] if len(expected) > 3 else []), in_json]
+    with OpenAIServer(script, vendor=False) as server:
         model = make_model(server)
         with njrt.using(model=model, decide=True):
             for _ in range(2):
@@ -92,21 +96,7 @@ def test_a_server_without_log_probabilities_is_asked_once(answer: Response) -> N
                 )
         asked = ["top_logprobs" in seen.body for seen in server.seen]
     assert ok is True
-    assert asked == [True, False, False]
-    assert not can_decide(model)
-
-
-def test_a_rejected_text_is_no_rejected_question() -> None:
-    long = Status(400, body={"error": {"message": "maximum context length"}})
-    with OpenAIServer([long, long, decides(("A", 0.9)), says("{}")], vendor=False) as server:
-        model = make_model(server)
-        for request in (REQUEST, replace(REQUEST, question=None)):
-            with pytest.raises(njrt.RejectedRequestError):
-                model.ask(request)
-        assert can_decide(model)
-        for request in (REQUEST, replace(REQUEST, question=None)):
-            model.ask(request)
-    assert can_decide(model), "as the question was accepted in between"
+    assert asked == expected
 
 
 MALFORMED = decides(("A", 0.9)).body
@@ -163,7 +153,7 @@ def test_models_say_whether_they_can_decide(make: Callable[[], Any], expected: b
 
 # ── endpoints for decisions ──────────────────────────────────────────────────────────────────────
 
-YES_NO = Question("ok", "Which is `ok`?", ("True", "False", ESCAPE), True)
+YES_NO = Question("ok", "Which is `ok`?", ("True", "False", ESCAPE))
 
 
 def make_luna(server: DecisionServer) -> Any:
@@ -220,7 +210,8 @@ def test_a_question_with_a_file_is_not_sent(ask: Ask) -> None:
     image = Attachment("photo", njrt.Image(b"\x89PNG\r\n\x1a\n"))
     with DecisionServer() as server:
         request = asking(QUESTION, messages=(UserMessage("Which?", (image,)),))
-        assert ask(make_luna(server), request).probabilities is None
+        with pytest.raises(RejectedRequestError, match="files"):
+            ask(make_luna(server), request)
         assert server.seen == []
 
 

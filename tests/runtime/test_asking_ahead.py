@@ -1,18 +1,22 @@
-"""What a loop that asks ahead looks at: copies of iterators, variables bound beside the program's, plain data."""
+"""What a loop that asks ahead looks at: copies of iterators, values shown without code."""
 
 from __future__ import annotations
 
 import datetime
 import enum
-from collections import OrderedDict, UserList
+from collections import OrderedDict, UserList, deque
 from collections.abc import Callable, Iterator
+from contextvars import copy_context
 from dataclasses import dataclass, field
+from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from njrt.rendering.plain import is_plain_data
-from njrt.session.ahead import Loop, bind, copy_iterator
+from njrt.rendering.whole import CannotShow, WholeWriter
+from njrt.rendering.writer import refuses_code
+from njrt.session.ahead import Loop, copy_iterator
 
 COPIED: list[Callable[[], Any]] = [
     lambda: [1, 2, 3],
@@ -77,32 +81,11 @@ def test_a_loop_goes_through_its_items_once() -> None:
     assert list(Loop(own, "item", 8)) == [1, 2]
     assert own.seen == 1
     with pytest.raises(TypeError, match="not iterable"):
-        iter(Loop(3, "item", 8))  # type: ignore[arg-type]
-
-
-shared = "of the module"
-
-
-def test_variables_are_bound_beside_those_of_the_program() -> None:
-    item, other = "of the program", [1]
-    variables = lambda: (item, other, shared)  # noqa: E731
-    bound = bind(variables, {"item": "next", "shared": "next", "unused": 1})
-    assert bound() == ("next", [1], "next")
-    assert bound()[1] is other
-    assert variables() == (item, other, "of the module")
-    assert "unused" not in bound.__globals__
-    assert bound.__qualname__ == variables.__qualname__
+        list(Loop(3, "item", 8))  # type: ignore[arg-type]
 
 
 class Color(enum.Enum):
     RED = 1
-
-
-class OwnColor(enum.Enum):
-    RED = 1
-
-    def __repr__(self) -> str:
-        return "red"
 
 
 @dataclass
@@ -121,33 +104,35 @@ class Shown(Point):
         return "shown"
 
 
-@dataclass
-class LookedUp(Point):
-    def __getattribute__(self, name: str) -> Any:
-        return super().__getattribute__(name)
-
-
 class Text(str):
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        return "text"
 
-circle: list[Any] = []
-circle.append(circle)
-PLAIN = [
-    None, 1, "a", b"a", 1.5, range(3), [1, ("a", {2})], {"a": frozenset({1})}, Color.RED,
-    Point(1, [Point(2)]), datetime.date(2026, 1, 2),
+
+WITHOUT_CODE = [
+    None, 1, "a", b"a", 1.5, [1, ("a", {2})], {"a": frozenset({1})}, Color.RED,
+    Point(1, [Point(2)]), datetime.date(2026, 1, 2), Decimal("1.5"),
 ]  # fmt: skip
-NOT_PLAIN = [
-    object(), len, Point, Text("a"), Own(), OwnColor.RED, Shown(1), LookedUp(1), [Shown(1)],
-    Point(1, [Shown(2)]), {Text("a"): 1}, circle, list(range(20_000)), iter([1]),
+BY_CODE = [
+    Shown(1), [Shown(1)], Point(1, [Shown(2)]), {Text("a"): 1}, UserList([Shown(1)]),
+    SimpleNamespace(shown=Shown(1)), deque([Shown(1)]),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", PLAIN, ids=repr)
-def test_plain_data(value: object) -> None:
-    assert is_plain_data(value)
+@pytest.mark.parametrize("value", WITHOUT_CODE, ids=lambda value: type(value).__name__)
+def test_data_is_shown_without_code_of_the_program(value: object) -> None:
+    shown = WholeWriter(1_000).write(value)
+    context = copy_context()
+    context.run(refuses_code.set, True)
+    assert context.run(WholeWriter(1_000).write, value) == shown
 
 
-@pytest.mark.parametrize("value", NOT_PLAIN, ids=lambda value: type(value).__name__)
-def test_what_may_run_code_is_not_plain(value: object) -> None:
-    assert not is_plain_data(value)
+@pytest.mark.parametrize("value", BY_CODE, ids=lambda value: type(value).__name__)
+def test_what_a_repr_shows_is_refused(value: object) -> None:
+    assert WholeWriter(1_000).write(value)
+    context = copy_context()
+    context.run(refuses_code.set, True)
+    with pytest.raises(CannotShow):
+        context.run(WholeWriter(1_000).write, value)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from njc.evaluation.calibration import Answered
 from njc.evaluation.cases.case_file import NumberedCase
 from njc.evaluation.cases.runner import CaseResult, Form
 from njc.evaluation.comparison.text import format_text_table
@@ -30,13 +29,10 @@ class Summary:
     cases: CaseRuns
 
     @property
-    def answers(self) -> list[Answered]:
-        """The runs whose blocks decided, as answers."""
-        return [
-            Answered(run.probability, run.has_passed)
-            for run in self.runs
-            if run.probability is not None
-        ]
+    def answers(self) -> list[tuple[float, bool]]:
+        """The runs whose blocks decided: the probability, and whether the answer is right."""
+        runs = ((run.probability, run.has_passed) for run in self.runs)
+        return [(probability, passed) for probability, passed in runs if probability is not None]
 
     @property
     def runs(self) -> list[CaseResult]:

@@ -37,12 +37,11 @@ from njrt.effects import (
 from njrt.errors import ConfigurationError
 from njrt.message_json import find_last_object
 from njrt.messages import ANSWER_DECODER, Json, Reply, make_object_schema
-from njrt.questions import find_meaning
 from njrt.records import record
 from njrt.rendering.shown_classes import find_shown_classes
 from njrt.scope.scope import Scope
 from njrt.values.adapters import DeclaredType
-from njrt.values.introspection import is_exception_class
+from njrt.values.introspection import find_meaning, is_exception_class
 from njrt.values.json_forms import JsonForm, describe_object, make_json_form, move_definitions
 
 UNTYPED = bool | int | float | str | list[bool | int | float | str] | None
@@ -257,7 +256,7 @@ def parse_answer(reply: Reply, form: AnswerForm) -> tuple[Effect | Refusal, ...]
     for call in reply.message.calls:
         if not call.arguments:
             return (_refuse(call.raw),)
-        return (_make_effect(call.arguments, form),)
+        return (make_effect(call.arguments, form),)
     if not (text := unfence(reply.message.text)):
         return ()
     try:
@@ -268,7 +267,7 @@ def parse_answer(reply: Reply, form: AnswerForm) -> tuple[Effect | Refusal, ...]
             return (_refuse_code(form),)
         if value is None:
             return (_refuse(text[-80:] if form.is_reasoned else text, str(error)),)
-    return (_make_effect(value, form),)
+    return (make_effect(value, form),)
 
 
 def _refuse_code(form: AnswerForm) -> Refusal:
@@ -288,7 +287,8 @@ def _refuse(text: str, reason: str = "") -> Refusal:
     return Refusal(f"Your reply {problem}{why}: {text[:80]!r}. Reply with the JSON object alone.")
 
 
-def _make_effect(value: Any, form: AnswerForm) -> Effect | Refusal:
+def make_effect(value: Any, form: AnswerForm) -> Effect | Refusal:
+    """Read the JSON value of a reply as an effect."""
     outputs = form.outputs
     match value:
         case {"code": _} if "code" not in outputs:

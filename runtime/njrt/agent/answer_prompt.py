@@ -28,7 +28,6 @@ from njrt.errors import ConfigurationError
 from njrt.media import Attachment
 from njrt.outcome import UserValue
 from njrt.private_names import unmangle
-from njrt.questions import find_meaning
 from njrt.records import record
 from njrt.rendering.describe import describe_function, describe_size, describe_whole
 from njrt.rendering.members import describe_doc, format_enum_members
@@ -38,7 +37,7 @@ from njrt.rendering.whole import TOO_LONG, CannotShow, WholeWriter
 from njrt.scope.bindings import Bound
 from njrt.scope.scope import Scope
 from njrt.values.data_classes import is_unchangeable
-from njrt.values.introspection import get_class_name, is_a
+from njrt.values.introspection import find_meaning, get_class_name, is_a
 from njrt.values.json_forms import make_json_form
 
 Inputs = Mapping[str, Part]

@@ -11,7 +11,7 @@ from njrt.records import record
 from njrt.rendering.hidden_attributes import list_hidden_attributes
 from njrt.rendering.one_line import find_write_function
 from njrt.rendering.redaction import Redactor
-from njrt.rendering.writer import ValueWriter
+from njrt.rendering.writer import DoesNotFit, ValueWriter, refuses_code
 from njrt.scope.bindings import Absent, Bound
 from njrt.scope.scope import Scope
 from njrt.values.introspection import is_a
@@ -27,6 +27,8 @@ Part = Bound | Absent | Hidden
 
 def read_part(scope: Scope, path: str, redactor: Redactor) -> Part:
     """Return the value of an attribute, unless a class on the way hides it."""
+    if refuses_code.get() and not isinstance(scope.read_part(path), Bound):
+        raise DoesNotFit
     parts = path.split(".")
     for length in range(1, len(parts)):
         try:

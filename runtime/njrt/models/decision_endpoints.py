@@ -3,46 +3,36 @@
     openai/gpt-6-luna            ask_openai(client, "gpt-6-luna", ...)      all else is chat
     pydantic-ai:system-one:...   ask_pydantic_ai(SystemOneModel(), ...)     questions only
 
-Questions are choices among texts; OpenAI has predicates for those about True or False. Questions
-with files are not sent, and a refused question has no probabilities: the block then asks for JSON.
+Questions are choices among texts; OpenAI has predicates for those about True or False. The block
+asks for JSON if there are files, which are not sent, or if a question is refused.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from njrt.errors import RejectedRequestError
 from njrt.messages import ModelMessage, Question, Reply, Request, Usage, UserMessage
+from njrt.models.remote import list_files
 from njrt.models.response import MalformedReplyError
-from njrt.questions import LETTERS, check_probabilities, choose_answer
+from njrt.questions import ESCAPE, LETTERS, check_probabilities, choose_answer
 
 
-def is_predicate(question: Question) -> bool:
-    """Return whether a question is about True or False."""
-    return question.answers[: len(question.answers) - question.has_escape] == ("True", "False")
-
-
-def write_state(request: Request) -> str | None:
-    """Return what the question is about as one text; None if files belong to it."""
-    texts = [request.system]
-    for message in request.messages:
-        if isinstance(message, UserMessage) and message.attachments:
-            return None
-        if isinstance(message, UserMessage | ModelMessage):
-            texts.append(message.text)
-    return "\n".join(texts)
+def write_state(request: Request) -> str:
+    """Return what the question is about; raise RejectedRequestError if files belong to it."""
+    if list_files(request):
+        raise RejectedRequestError("an endpoint for questions takes no files")
+    texts = (it.text for it in request.messages if isinstance(it, UserMessage | ModelMessage))
+    return "\n".join([request.system, *texts])
 
 
 def make_reply(
-    question: Question, found: float | Mapping[Any, float] | None, usage: Usage, model: str
+    question: Question, found: Mapping[Any, float] | None, usage: Usage, model: str
 ) -> Reply:
-    """Return a reply with the probability of True, or those by answer; None if it has none."""
-    values: tuple[float, ...] = ()
-    if isinstance(found, Mapping) and found.keys() == {*question.answers}:
-        values = tuple(found[answer] for answer in question.answers)
-    elif isinstance(found, float) and is_predicate(question):
-        values = (found, 1.0 - found, 0.0)[: len(question.answers)]
+    """Return a reply with the probabilities of the answers, or without any."""
+    values = [found.get(answer, math.nan) for answer in question.answers] if found else ()
     probabilities = check_probabilities(values, question)
     text = LETTERS[choose_answer(probabilities)] if probabilities else ""
     return Reply(ModelMessage(text), "end", usage, model, probabilities=probabilities)
@@ -55,18 +45,13 @@ async def ask_openai(client: Any, model: str, request: Request, question: Questi
     """
     from openai.types.decision import Decision
 
-    if (state := write_state(request)) is None:
-        return make_reply(question, None, Usage(), model)
-    asked: dict[str, Any] = {
-        "type": "predicate",
-        "name": "answer",
-        "instructions": f"`{question.name}` is True",
-    }
-    if not is_predicate(question):
-        choices = [{"value": answer} for answer in question.answers]
-        asked |= {"type": "choice", "instructions": question.text, "choices": choices}
+    choices = [{"value": answer} for answer in question.answers]
+    asked: Any = {"type": "choice", "instructions": question.text, "choices": choices}
+    if {*question.answers} <= {"True", "False", ESCAPE}:
+        asked = {"type": "predicate", "instructions": f"`{question.name}` is True"}
+    questions, state = [asked | {"name": "answer"}], write_state(request)
     response = await client.decisions.with_raw_response.create(
-        model=model, input=state, questions=[asked | {"name": "answer"}], timeout=request.timeout
+        model=model, input=state, questions=questions, timeout=request.timeout
     )
     try:
         decision = Decision.model_validate_json(response.content)
@@ -74,8 +59,8 @@ async def ask_openai(client: Any, model: str, request: Request, question: Questi
         raise MalformedReplyError("it is no decision") from None
     found: Any = None
     match [answer.to_dict() for answer in decision.answers]:
-        case [{"type": "predicate", "probability": found}]:
-            pass
+        case [{"type": "predicate", "probability": truth}]:
+            found = {"True": truth, "False": 1.0 - truth} | dict.fromkeys(question.answers[2:], 0.0)
         case [{"type": "choice", "probabilities": list(listed)}]:
             found = {each["value"]: each["probability"] for each in listed}
     usage = Usage(decision.usage.input_tokens, decision.usage.output_tokens)
@@ -94,13 +79,11 @@ async def ask_pydantic_ai(model: Any, name: str, request: Request) -> Reply:
             f"{name} only answers questions with a few answers: set `decide = true` for "
             "blocks that `njc show` calls decisions, and ask another model in the others"
         )
-    if (state := write_state(request)) is None:
-        return make_reply(question, None, Usage(), name)
     asked = decision.ChoiceQuestion(
         instructions=question.text, criteria=dict.fromkeys(question.answers)
     )
     response = await model.decide(
-        decision.DecisionRequest(state=state, questions={"answer": asked}),
+        decision.DecisionRequest(state=write_state(request), questions={"answer": asked}),
         decision.DecisionModelSettings(timeout=request.timeout),
     )
     answer = response.answers.get("answer")

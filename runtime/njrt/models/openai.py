@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Literal, assert_never
 
-from njrt.errors import ConfigurationError, ModelNotFoundError, RejectedRequestError
+from njrt.errors import ConfigurationError, ModelNotFoundError
 from njrt.media import Attachment
 from njrt.message_json import hash_json, write_json
 from njrt.messages import (
@@ -44,7 +44,7 @@ from njrt.models.request_parts import (
 from njrt.models.response import MalformedReplyError, parse_json, read_token_count, validate_reply
 from njrt.models.server import OWN_KEY_VARIABLE, Server
 from njrt.models.strict_schema import is_strict, make_strict_schema, unwrap_reply
-from njrt.questions import read_letters
+from njrt.questions import LETTERS, read_letters
 from njrt.records import record, replace
 
 Body = dict[str, Any]
@@ -117,26 +117,15 @@ class OpenAI(VendorModel):
         self.thinking_tokens = THINKING_TOKENS if thinking else 0
         self.has_decisions = base_url is None and model in DECISION_MODELS
         self.can_decide = self.has_decisions or base_url is not None or not thinking
-        self._rejected_place: str | None = None
 
     async def exchange(self, request: Request) -> Reply:
         if self._model is None:
             self._model = await self._find_first_model()
-        if (question := request.question) is None:
-            reply = await super().exchange(request)
-            # Its question was rejected before; the text alone is not the reason, as a long one is.
-            self.can_decide = self.can_decide and self._rejected_place != request.place
-            return reply
-        self._rejected_place = None
-        try:
-            if not self.has_decisions:
-                return await super().exchange(request)
-            with self.explained(request):
-                reply = await ask_openai(self.get_client(), self._model, request, question)
-            return replace(reply, usage=add_price(self.name, reply.usage, 0))
-        except RejectedRequestError:
-            self._rejected_place = request.place
-            raise
+        if request.question is None or not self.has_decisions:
+            return await super().exchange(request)
+        with self.explained(request):
+            reply = await ask_openai(self.get_client(), self._model, request, request.question)
+        return replace(reply, usage=add_price(self.name, reply.usage, 0))
 
     async def _find_first_model(self) -> str:
         client = self.get_client()
@@ -251,10 +240,6 @@ class _Completion:
     model: str | None = None
 
 
-TOP_TOKENS = 20
-"""The most tokens whose probabilities the API returns for each token of a reply."""
-
-
 def make_completion_body(request: Request, model: str, own_server: bool = False) -> Body:
     """Return the body of a chat completion request; an `own_server` knows only the older fields."""
     body: Body = {"model": model, "messages": list(_build_messages(request))}
@@ -267,7 +252,7 @@ def make_completion_body(request: Request, model: str, own_server: bool = False)
             form |= {"schema": schema, "strict": is_strict(schema)}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
     if request.question is not None:
-        body |= {"logprobs": True, "top_logprobs": TOP_TOKENS}
+        body |= {"logprobs": True, "top_logprobs": len(LETTERS)}
     if not own_server:  # requests with a common prefix go to a server that has it cached
         names = [tool.name for tool in request.tools]
         body["prompt_cache_key"] = f"njc-{hash_json([request.system, names, request.place])}"

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
 from njrt.outcome import UserValue
 from njrt.rendering.redaction import ADDRESS_NAME, Redactor, classify_name
 from njrt.timeouts import Allowance, DeadlineExceeded
-from njrt.values.introspection import get_class_name, identify, is_a
+from njrt.values.introspection import VALUE_CLASSES, get_class_name, get_module_name, identify, is_a
 
 REPR_SECONDS, TOTAL_REPR_SECONDS = 0.2, 1.0
 """The time limit of one `__repr__` of the program, and of all that one text needs."""
@@ -202,6 +203,9 @@ class ValueWriter:
     def write_repr(self, value: UserValue, room: int) -> str:
         """Write the result of the value's `__repr__`, or how it failed."""
         cls = type(value)
+        is_value = get_class_name(cls) in VALUE_CLASSES.get(get_module_name(cls), ())
+        if refuses_code.get() and not is_value:
+            raise DoesNotFit
         if identify(cls) in self._hung or self._allowance.left <= 0:
             return f"<{get_class_name(cls)}>"
         try:
@@ -222,6 +226,10 @@ class ValueWriter:
             f": {escape_unprintable(self.redactor.redact(message[:80]))}" if message else ""
         )
         return f"<{get_class_name(cls)} whose __repr__ raised {failure}>"
+
+
+refuses_code = ContextVar("njrt.rendering.writer", default=False)
+"""Whether `DoesNotFit` is raised where a `__repr__` or property of the program would be called."""
 
 
 def _abbreviate(value: UserValue) -> str:

@@ -14,13 +14,16 @@ from __future__ import annotations
 
 import os
 import typing
+from collections.abc import Mapping
+from contextlib import closing
+from contextvars import copy_context
 from functools import lru_cache, partial
+from types import CellType
 
 from njrt.agent.answer_handler import AnswerHandler
 from njrt.agent.answer_prompt import (
     PromptProblem,
     find_data_outputs,
-    find_read_parts,
     list_inputs,
     make_answer_prompt,
 )
@@ -43,21 +46,20 @@ from njrt.gates import is_used, open_gate
 from njrt.interface import Interface
 from njrt.messages import Protocol, Request
 from njrt.models.choose import list_model_names
+from njrt.models.model import LayeredModel
 from njrt.options import Options, list_packages
 from njrt.outcome import Outcome, Raised
-from njrt.private_names import mangle, unmangle
 from njrt.records import replace
-from njrt.rendering.plain import is_plain_data
 from njrt.rendering.redaction import Redactor
+from njrt.rendering.writer import refuses_code
 from njrt.scope.opening import open_scope
 from njrt.scope.scope import Scope
-from njrt.session.block_call import NO_INTERFACE, BlockCall, RunArguments, VariablesLambda
+from njrt.session.block_call import NO_INTERFACE, BlockCall, RunArguments
 from njrt.session.code_policy import choose_policy
 from njrt.session.deciding import NO_ANSWER, DecidingRun
 from njrt.session.question import make_asker
 from njrt.session.session import Session, open_session
 from njrt.session.states import observe_scope, render_variables
-from njrt.values.introspection import read_attributes
 
 if typing.TYPE_CHECKING:
     from njrt.session.ahead import Loop
@@ -223,32 +225,18 @@ class BlockRun(DecidingRun):
         """Let this run send the next iterations' first requests, if only a server answers them."""
         from njrt.session.ahead import AskingAhead
 
-        settings, options = self.session.settings, self.session.options
+        session, settings, options = self.session, self.session.settings, self.session.options
+        given = self.interceptors, settings.model, settings.wrap, settings.budgets, options.budget
         is_own = any(it.startswith("python:") for it in list_model_names(options, os.environ))
-        is_decided = self.interceptors or callable(options.redact) or settings.model or is_own
-        is_counted = settings.budgets or options.budget or self.session.environ.get("NJC_BUDGET")
-        if self.effects == "answer" and not (is_decided or is_counted or settings.wrap):
+        is_limited = session.environ.get("NJC_BUDGET") or not session.meter.leaves_room
+        is_plain = self.effects == "answer" and not (any(given) or callable(options.redact))
+        if is_plain and not (is_own or is_limited):
             # The maker does not hold this run, which would hold itself by its model.
             make = partial(make_first_request, self.call, prompt, replace(arguments, ahead=None))
-            given = loop, make, arguments.variables, self.session.meter, self.is_async
-            self.session.add_layer(partial(AskingAhead, *given))
-
-    def shows_plain_data(self) -> bool:
-        """Return whether all inputs are shown without running code of the program.
-
-        Raises LookupError or NameError for one that is not stored.
-        """
-        scope, paths = self.scope, find_read_parts(self.block.instruction)
-        for name in (unmangle(it, scope.class_name) for it in scope.names):
-            if name not in scope.outputs or name in self.block.reads:
-                value = scope.read_value(name)
-                if not is_plain_data(value):
-                    return False
-                for path in paths.get(name, ()):
-                    part = value
-                    for attribute in path.split(".")[1:]:
-                        part = read_attributes(part)[mangle(attribute, scope.class_name)]
-        return True
+            model = session.model
+            assert isinstance(model, LayeredModel)
+            layer = AskingAhead(loop, make, session.meter, self.is_async, model.model)
+            session.model = replace(model, layers=(*model.layers, layer))
 
     # ── effects ──────────────────────────────────────────────────────────────────────────────────
 
@@ -332,18 +320,27 @@ class BlockRun(DecidingRun):
         self.handler = self.interface = self.contract = self.gate = self.before = None
 
 
+class PeekedRun(BlockRun):
+    """The run of a next iteration, which goes no further than its first request."""
+
+    def request_code(self, reason: str) -> AnswerConversation:
+        raise PolicyError(reason)
+
+
 def make_first_request(
-    call: BlockCall, prompt: str, arguments: RunArguments, variables: VariablesLambda
-) -> Request | None:
-    """Return the first request of a run on other variables; None if that may run code."""
-    run = BlockRun(call, prompt, replace(arguments, variables=variables))
-    conversation = run.converse()
-    try:
-        step = next(conversation) if run.shows_plain_data() else None
-    finally:
-        conversation.close()
-        run.close()
-    return step if isinstance(step, Request) and run.effects == "answer" else None
+    call: BlockCall, prompt: str, arguments: RunArguments, values: Mapping[str, typing.Any]
+) -> Request:
+    """Return the first request of a run with other values of variables, which only it sees.
+
+    Raises an exception of any class if that could run code of the program.
+    """
+    context = copy_context()
+    context.run(refuses_code.set, True)
+    with closing(PeekedRun(call, prompt, arguments)) as run:
+        run.scope.cells |= {name: CellType(value) for name, value in values.items()}
+        request = context.run(next, run.converse())
+    assert isinstance(request, Request)
+    return request
 
 
 def open_block(call: BlockCall, prompt: str, interface: object, session: Session) -> Block:

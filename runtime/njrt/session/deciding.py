@@ -10,31 +10,18 @@ from __future__ import annotations
 from types import WrapperDescriptorType
 from typing import Any
 
-from njrt.agent.answer import find_exception
+from njrt.agent.answer import find_exception, make_effect
 from njrt.agent.answer_prompt import AnswerPrompt
 from njrt.agent.conversation import AnswerConversation, converse
 from njrt.agent.prompt import ANSWER_ROLE
 from njrt.block import Block
 from njrt.decisions import PendingEffect, is_observer
-from njrt.effects import (
-    Answer,
-    BindOutputs,
-    BreakLoop,
-    ContinueLoop,
-    Effect,
-    NeedsCode,
-    RaiseNamed,
-    Refusal,
-    ReturnAnswer,
-)
+from njrt.effects import Answer, Effect, NeedsCode, Refusal
 from njrt.errors import ConfigurationError, Unsure
 from njrt.messages import Request, UserMessage
 from njrt.models.wrapped import can_decide
 from njrt.questions import (
-    RAISE,
-    RETURNED,
     Answers,
-    Decision,
     QuestionConversation,
     ask_questions,
     find_certainty,
@@ -73,21 +60,21 @@ class DecidingRun(BaseRun):
         known.
         """
         sure, text, certainty = self.block.options.sure, prompt.text, None
-        decision = self._choose_decision(prompt)
+        questions = self._choose_questions(prompt)
         if sure is not None:
-            self._check_unsure(decision)
-        if decision is not None:
-            answers = yield from self._ask_questions(prompt, decision)
-            if answers is not None:
-                certainty = find_certainty(self.asked) or 0.0
-                self.is_sure = sure is None or certainty >= sure
-                if self.is_sure or self.asks_person:
-                    result = yield from self.serve(_make_effect(*answers), len(self.asked))
-                    if not isinstance(result, Refusal):
-                        assert not isinstance(result, Answer | NeedsCode)
-                        return result
-                    text, certainty = f"{text}\n\n{result.message}", None
-                self.is_sure = False
+            self._check_unsure(questions is not None)
+        answer = None if questions is None else (yield from questions)
+        if answer is not None:
+            certainty = find_certainty(self.asked) or 0.0
+            self.is_sure = sure is None or certainty >= sure
+            if self.is_sure or self.asks_person:
+                effect = make_effect(answer, prompt.form)
+                result = yield from self.serve(effect, len(self.asked))
+                if not isinstance(result, Refusal):
+                    assert not isinstance(result, Answer | NeedsCode)
+                    return result
+                text, certainty = f"{text}\n\n{result.message}", None
+            self.is_sure = False
         match self.block.options.unsure:
             case "raise" if sure is not None:
                 found = "unknown" if certainty is None else f"{certainty:.3f}"
@@ -112,8 +99,17 @@ class DecidingRun(BaseRun):
         is_sure = self.is_sure if self.asks_person and not self.block.code else None
         return replace(described, probabilities=list_probabilities(self.asked), is_sure=is_sure)
 
-    def _ask_questions(self, prompt: AnswerPrompt, decision: Decision) -> QuestionConversation:
-        options = self.block.options
+    def _choose_questions(self, prompt: AnswerPrompt) -> QuestionConversation | None:
+        """Return the questions if the block decides, by the recording or else by the options."""
+        form, options, record = prompt.form, self.block.options, self.session.record
+        classes: list[Any] = [find_exception(self.scope, name) for name in form.exceptions]
+        have_fields = any(not isinstance(it.__init__, WrapperDescriptorType) for it in classes)
+        outputs = {name: each.schema_with_members for name, each in form.outputs.items()}
+        returned = None if form.returned is None else form.returned.schema_with_members
+        labels, objects = self.block.labels, prompt.objects
+        decision = make_decision(outputs, returned, labels, form.exceptions, objects)
+        if decision is None or form.is_reasoned or have_fields:
+            return None
         opening = Request(
             *(DECISION_PROMPT, (UserMessage(prompt.write_opening(), prompt.attachments),)),
             temperature=0.0,
@@ -121,25 +117,18 @@ class DecidingRun(BaseRun):
             timeout=options.max_call_seconds or 120.0,
             place=self.block.place,
         )
-        has_escape = options.authority != "strict"
-        return ask_questions(opening, decision, has_escape, prompt.redact, self.asked)
-
-    def _choose_decision(self, prompt: AnswerPrompt) -> Decision | None:
-        """Return the questions if the block decides, by the recording or else by the options."""
-        session, options = self.session, self.block.options
-        is_wanted, record = bool(options.decide) or options.sure is not None, session.record
-        if (decision := find_decision(self.block, self.scope, prompt)) is None:
-            return None
+        given = opening, decision, options.authority != "strict", prompt.redact, self.asked
         if record is not None:
-            first = next(self._ask_questions(prompt, decision))
-            if record.has_reply(first.messages):
-                return decision
+            if record.has_reply(next(ask_questions(*given)).messages):
+                return ask_questions(*given)
             if record.has_reply((UserMessage(prompt.text, prompt.attachments),)):
                 return None
+        is_wanted = bool(options.decide) or options.sure is not None
         is_replay = record is not None and record.is_replay
-        return decision if is_wanted and (is_replay or can_decide(session.model)) else None
+        may_ask = is_wanted and (is_replay or can_decide(self.session.model))
+        return ask_questions(*given) if may_ask else None
 
-    def _check_unsure(self, decision: Decision | None) -> None:
+    def _check_unsure(self, is_decision: bool) -> None:
         """Raise ConfigurationError if nothing could follow an answer without a probability."""
         has_decisions = self.record is not None and self.record.has_decisions
         match self.block.options.unsure:
@@ -148,35 +137,9 @@ class DecidingRun(BaseRun):
                     '`unsure="ask"` asks the interceptors, and there are none; run the block '
                     "inside `with njrt.using(intercept=njrt.approve())`"
                 )
-            case "raise" if decision is None:
+            case "raise" if not is_decision:
                 raise ConfigurationError(
                     "`sure` needs a probability: let the block choose among 2 to 19 values, and "
                     "use a model that gives probabilities; or say what follows without one with "
                     '`unsure="ask"` or a model\'s name'
                 )
-
-
-def find_decision(block: Block, scope: Scope, prompt: AnswerPrompt) -> Decision | None:
-    """Return the questions of a block that is a decision, or None."""
-    form = prompt.form
-    classes: list[Any] = [find_exception(scope, name) for name in form.exceptions]
-    has_fields = any(not isinstance(it.__init__, WrapperDescriptorType) for it in classes)
-    if form.is_reasoned or has_fields:
-        return None
-    outputs = {name: each.schema_with_members for name, each in form.outputs.items()}
-    returned = None if form.returned is None else form.returned.schema_with_members
-    return make_decision(outputs, returned, block.labels, form.exceptions, prompt.objects)
-
-
-def _make_effect(jump: str, values: dict[str, Any]) -> Effect:
-    match jump:
-        case "none":
-            return BindOutputs(values)
-        case "break":
-            return BreakLoop()
-        case "continue":
-            return ContinueLoop()
-        case "return":
-            return ReturnAnswer(values.get(RETURNED))
-        case _:
-            return RaiseNamed(jump.removeprefix(RAISE), "")

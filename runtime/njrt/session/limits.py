@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from math import inf
 from threading import RLock
-from typing import Any
 
 from njrt.context import Stack, allow_one_entry
 from njrt.errors import (
@@ -171,13 +169,14 @@ class Meter:
                 meter._tokens += usage.input + usage.output
                 meter._usd += usage.usd or 0.0
 
-    def count_room(self) -> float:
-        """Return how many calls the limits around the run leave; none if the cost is limited."""
-        around = [(meter.limits, meter._counts["calls"]) for meter in self._around]
-        limits = [self.limits, *(most for most, _ in around)]
-        if any(most.tokens is not None or most.usd is not None for most in limits):
-            return 0
-        return min((it.calls - used for it, used in around if it.calls is not None), default=inf)
+    @property
+    def leaves_room(self) -> bool:
+        """Whether nothing but time, and the run's own calls and effects, is limited."""
+        limits = [
+            replace(self.limits, calls=None, effects=None),
+            *(it.limits for it in self._around),
+        ]
+        return all(replace(it, seconds=None) == Limits() for it in limits)
 
     def check(self, spare: float = 0.0) -> None:
         """Raise `TimeLimitError` if at most `spare` seconds of wall time are left."""
@@ -236,12 +235,9 @@ class Metered:
     meter: Meter
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        changes: dict[str, Any] = {"before_call": self.meter.count_call}
-        if (left := self.meter.count_call()) is not None:
-            left = max(left, MIN_CALL_SECONDS)
-            changes |= {"timeout": min(left, request.timeout), "seconds_left": left}
+        request = shorten(request, self.meter.count_call())
         try:
-            reply = await ask(replace(request, **changes))
+            reply = await ask(replace(request, before_call=self.meter.count_call))
         except NaturalError as error:
             for attempt in error.attempts:
                 self.meter.add_usage(attempt.usage)
@@ -253,6 +249,14 @@ class Metered:
             raise
         self.meter.count_reply(reply)
         return reply
+
+
+def shorten(request: Request, left: float | None) -> Request:
+    """Return a request that takes no more than the seconds that are left, if any limit is set."""
+    if left is None:
+        return request
+    left = max(left, MIN_CALL_SECONDS)
+    return replace(request, timeout=min(left, request.timeout), seconds_left=left)
 
 
 def check_limits(limits: Limits) -> None:

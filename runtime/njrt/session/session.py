@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from njrt.decisions import Abort, OpenInterceptor, Pause, decides_changes
 from njrt.errors import BlockWarning, NaturalError, Paused, PolicyError
 from njrt.events import Listener, RunId
 from njrt.messages import Protocol
-from njrt.models.model import Layer, LayeredModel, Model
+from njrt.models.model import LayeredModel, Model
 from njrt.observability.accounts import note_error
 from njrt.options import Options
 from njrt.records import replace
@@ -74,23 +74,13 @@ class Session:
         """Ask another model from now on, behind the same layers; it is chosen by name alone."""
         record, model = self.record, self.model
         assert isinstance(model, LayeredModel)
-        outer = (layer for layer in model.layers if isinstance(layer, Metered | Notified))
         self.model = make_layered_model(
             replace(self.settings, model=None),
             replace(self.options, model=name),
             record.recorder if record else None,
-            *outer,
-            *([record] if record else []),
+            *model.layers[: 3 if record else 2],  # limits, events, decisions
             environ=self.environ,
         )
-
-    def add_layer(self, make: Callable[[LayeredModel], Layer]) -> None:
-        """Put a layer around the cache and the model; it is made from what is below it."""
-        model = self.model
-        assert isinstance(model, LayeredModel)
-        above = 4 if self.record else 2  # limits, events, decisions, recording
-        below = LayeredModel(model.model, model.layers[above:])
-        self.model = replace(model, layers=(*model.layers[:above], make(below), *below.layers))
 
     def get_code_seconds(self) -> float | None:
         """Return the seconds that the next piece of code may run; None for no limit."""

@@ -125,6 +125,12 @@ def find_member(cls: type, name: str) -> Any:
     return None
 
 
+def find_meaning(member: object) -> str:
+    """Return the value of an enum's member if it is a text other than its name; otherwise ""."""
+    value, name = getattr(member, "value", None), getattr(member, "name", "")
+    return value if isinstance(value, str) and value.lower() != name.lower() else ""
+
+
 def list_user_ancestors(cls: type) -> tuple[type, ...]:
     """Return `cls` and its ancestors, as far as they are the program's own."""
     return tuple(base for base in get_mro(cls) if is_user_class(base))

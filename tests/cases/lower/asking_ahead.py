@@ -9,7 +9,8 @@ Topic = Literal["bill", "praise", "other"]
 
 def sort_mails(box: dict[str, str], rules: tuple[str, ...]) -> dict[str, Topic]:
     topics: dict[str, Topic] = {}
-    for sender, mail in (_nj_for_sender := _nj.ahead(box.items(), "sender, mail", 8)):
+    _nj_for_8 = _nj.ahead(box.items(), "sender, mail", 8)
+    for sender, mail in _nj_for_8:
         topic: Topic
         _nj.run(
             """natural(ahead=8)
@@ -20,13 +21,14 @@ def sort_mails(box: dict[str, str], rules: tuple[str, ...]) -> dict[str, Topic]:
             types=lambda: {"topic": Topic},
             at="asking_ahead.njpy:9",
             effects="answer",
-            ahead=_nj_for_sender,
+            ahead=_nj_for_8,
         )
         topics[sender] = topic
     return topics
 
 
-for number in (_nj_for_number := _nj.ahead(range(1, 4), "number", 2)):
+_nj_for_16 = _nj.ahead(range(1, 4), "number", 2)
+for number in _nj_for_16:
     _nj.run(
         """natural(ahead=2, model="openai/gpt-4.1")
     Put a <:word: str> that rhymes with <number>.
@@ -37,9 +39,9 @@ for number in (_nj_for_number := _nj.ahead(range(1, 4), "number", 2)):
         at="asking_ahead.njpy:17",
         effects="answer",
         model="openai/gpt-4.1",
-        ahead=_nj_for_number,
+        ahead=_nj_for_16,
     )
     print(word)
 
 
-# njc lines 1=1 5:1 14=9 16:10 18=9 25:12 31=17 32:18 34=17 42:20 43=21 sha256 b98a107d0bb179c9
+# njc lines 1=1 5:1 12=8 13:8 15=9 17:10 19=9 26:12 30=16 31:16 33=17 34:18 36=17 44:20 45=21 sha256 87ed2de5784c4dde
