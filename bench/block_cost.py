@@ -159,6 +159,7 @@ def show(name: str, figure: str, note: str) -> None:
 
 def main() -> None:
     """Measure, and print a table."""
+    njrt.configure(policy="guarded")
     with njrt.using(model=ConstantModel()):
         one = measure(lambda: block([Thing(0)]))
         show("block, 1 object", f"{one:.2f} ms", "median of entry to exit, at most 0.6 ms")

@@ -156,7 +156,7 @@ def _check_extras(host: HostEnvironment) -> HealthCheck:
 def _check_policy(host: HostEnvironment) -> HealthCheck:
     """Check whether this system can contain code, as far as the policy of the project needs it."""
     try:
-        policy = host.merged_options.policy or "guarded"
+        policy = host.merged_options.policy or "auto"
     except ConfigurationError:  # reported with the variables
         policy = None
     if host.obstacle is None:

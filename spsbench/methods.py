@@ -45,8 +45,11 @@ class Method:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments of `njrt.using` that choose the effects of all blocks."""
-        return make_settings(self.effects)
+        """The arguments of `njrt.using` that choose the effects of all blocks.
+
+        Their code runs in the program: objects that it makes outlive their blocks.
+        """
+        return {**make_settings(self.effects), "policy": "guarded"}
 
     @property
     def is_natural(self) -> bool:

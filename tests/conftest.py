@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from njrt.context import _stacks
+from njrt.execution.contained.platforms import find_obstacle
 
 # Programs inherit this; nohup, under which tests may run, ignores the signal.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -111,6 +112,18 @@ def closed_items() -> Generator[None]:
 
 def list_settings() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.startswith("NJC_")}
+
+
+@pytest.fixture
+def guarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the code of blocks in this process, unless the test sets another policy."""
+    monkeypatch.setenv("NJC_POLICY", "guarded")
+
+
+@pytest.fixture
+def contained() -> None:
+    if find_obstacle():
+        pytest.skip("this system cannot contain code")
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ def test_a_page_of_the_guide_is_short(page: str) -> None:
     assert len(re.sub(code, "", text, flags=re.DOTALL | re.MULTILINE).split()) <= 500
 
 
-PROTECTION = r"By default, a model's code runs in your process; \[contain it\]\([^)]*\) for text that you do not trust"
+PROTECTION = r"By default, a model's code runs \[contained\]\([^)]*\) where possible; require it for text that you do not trust"
 """The sentence about protection on each page about production, tools and text of others."""
 
 

@@ -1,7 +1,6 @@
-# compiled by njc 0.3.0 from shopping.njpy (sha256 c83cf9d72e2f79f1, abi 1)
+# compiled by njc 0.3.0 from shopping.njpy (sha256 40c33249f63588ca, abi 1)
 # do not edit: change shopping.njpy and build again
 # A shopping list: a block adds what each message asks to buy, and breaks out of the loop.
-# njc: policy=auto
 
 import njrt as _nj
 
@@ -19,12 +18,11 @@ for message in messages:
     """,
             lambda: (shopping, message),
             labels="break",
-            at="shopping.njpy:11",
-            policy="auto",
+            at="shopping.njpy:10",
         )
     except _nj.Break:
         break
 print(shopping)
 
 
-# njc lines 1=1 3:1 6=4 8:4 16=11 18:12 20=11 27:14 28=15 sha256 0081b12fcfd2bb7c
+# njc lines 1=1 3:1 5=3 7:3 15=10 17:11 19=10 25:13 26=14 sha256 611a1c1a2f34109f

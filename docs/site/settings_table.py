@@ -55,7 +55,7 @@ resolved when `njrt.using` is entered, and elsewhere when a block first uses it.
 
 """
 DEPENDING_DEFAULTS = {
-    "policy": "`guarded`",
+    "policy": "`auto`",
     "protocol": "by model",
     "temperature": "`text`: 0; `tools`: of the vendor",
     "store": "a file of the user",

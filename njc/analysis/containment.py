@@ -3,6 +3,7 @@
 class Box: ... <:limit: int>      code in the body of a class                 cannot be contained
 Put a parser into <:f: Callable>  a function, a class or an iterator          cannot be contained
 Put 1 into <:self._number>        an attribute with an underscore             cannot be contained
+Put 1 into <:Box.limit>           an attribute of a class                     cannot be set
 Sort <self._rows>                 the same, read                              not there for the code
 Clean <df>; df: pd.DataFrame      its type has a class of another package     only a handle
 
@@ -52,7 +53,7 @@ _OF_TYPES = ("typing", "typing_extensions", "types", "collections.abc", "numbers
 
 @record
 class Uncontained:
-    """Why the code of a block runs guarded with `policy="auto"`, and a way out."""
+    """Why the code of a block runs guarded with `policy="auto"`, the default, and a way out."""
 
     reason: str
     remedy: str
@@ -85,6 +86,12 @@ def _find_outputs(block: NaturalBlock, types: TypeReader) -> Iterator[Uncontaine
             yield Uncontained(
                 f"`{path}` is a function, a class or an iterator, which ends with contained code",
                 'let the block bind data, or write `policy="guarded"`',
+            )
+        if types.find_definition(path.partition(".")[0], block.scope) == "class" and "." in path:
+            yield Uncontained(
+                f"`{path}` is an attribute of a class, which contained code cannot set",
+                'name a function that sets it, or write `policy="guarded"`',
+                is_impossible=False,
             )
         if "._" in path:
             yield Uncontained(

@@ -148,8 +148,3 @@ class Refusal:
 
 
 EffectResult = Answer | Refusal | NeedsCode | Outcome
-
-
-def get_effect_code(effect: Effect) -> str | None:
-    """Return the Python code in an effect; None for effects without code."""
-    return effect.code if isinstance(effect, Run) else None

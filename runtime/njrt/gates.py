@@ -64,8 +64,6 @@ class CallRule:
             )
         if not (self.check is None or callable(self.check)):
             raise ConfigurationError(f"njrt.gated: check must be a function, not {self.check!r}")
-        if inspect.iscoroutinefunction(self.check):
-            raise ConfigurationError("njrt.gated: check must not be an async function")
 
     def refuse(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> str:
         """Return why `check` refuses a call, or an empty text."""
@@ -178,9 +176,6 @@ class Gate(typing.Protocol):
         """Make a call if it is allowed; return its result, or an awaitable of it."""
 
 
-# ── which gate is open ───────────────────────────────────────────────────────────────────────────
-
-
 class _OpenGate:
     """A gate, or None for no gate, inside its `with` (state: whether it is still open)."""
 
@@ -272,9 +267,6 @@ def call_key() -> str:
     `find` can look the call up.
     """
     return _key.get()
-
-
-# ── gated functions ──────────────────────────────────────────────────────────────────────────────
 
 
 @overload

@@ -78,6 +78,15 @@ class StoppableClock:
                 self._stopped_seconds += time.monotonic() - self._stopped_at
                 self._stopped_at = None
 
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stop the clock inside the `with`."""
+        try:
+            self.stop()
+            yield
+        finally:
+            self.start()
+
     def restart_in_child(self) -> None:
         """After a fork: forget the other threads, which are not in this process."""
         self._lock = threading.RLock()

@@ -43,7 +43,7 @@ def test_blocks_as_data(here: Workplace) -> None:
         "decision": False,
         "because": "the output `content` has no type",
         "to do without code": "write its type, as in `<:content: str>`",
-        "policy": "guarded",
+        "policy": "auto",
         "with auto": "guarded: code in the body of a class cannot be contained",
         "may change": ["content"],
         "may call": [],

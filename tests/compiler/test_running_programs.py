@@ -142,7 +142,7 @@ PROGRAMS: dict[str, tuple[str, object]] = {
         (2, False),
     ),
     "private names in a class body and in a method": (
-        f"class Q:\n __p = 2\n {natural('__r = __p + 1', '<__p> <:__r>')}\n ok = __r\n def m(self):\n  "
+        f"# njc: policy=guarded\nclass Q:\n __p = 2\n {natural('__r = __p + 1', '<__p> <:__r>')}\n ok = __r\n def m(self):\n  "
         + natural("__s = self.__p", "<self> <:__s>")
         + "\n  return __s\nR = Q.ok, Q().m()",
         (3, 2),

@@ -248,14 +248,14 @@ def verdict(check: str, surroundings: HostEnvironment) -> HealthCheck:
 
 @pytest.mark.parametrize(
     ("policy", "status", "exit_code"),
-    [(None, "ok", 0), ("guarded", "ok", 0), ("auto", "warn", 0), ("contained", "fail", 3)],
+    [(None, "warn", 0), ("guarded", "ok", 0), ("auto", "warn", 0), ("contained", "fail", 3)],
 )
 def test_what_the_policy_needs(policy: Any, status: str, exit_code: int) -> None:
     options = (("[tool.njc]", Options(policy=policy)),)
     able = verdict("policy", here(options=options))
     assert (able.status, able.says) == (
         "ok",
-        f"{policy or 'guarded'}; this system can contain code",
+        f"{policy or 'auto'}; this system can contain code",
     )
     unable = verdict("policy", here(options=options, obstacle="it has no filters"))
     assert (unable.status, unable.exit_code) == (status, exit_code)

@@ -14,10 +14,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
+from njc.project.config import Project
+from njc.static.load import load_code
 from njrt.messages import Request, ToolMessage, UserMessage
 from njrt.models.scripted import Said, Scripted, run
 from njrt.options import Options
@@ -29,6 +32,16 @@ Script = Iterable[Said] | Callable[[Request], Said]
 def ended_by(*codes: str) -> list[Said]:
     """Replies that each run their code and end a block."""
     return [run(code, done=True) for code in codes]
+
+
+def load(text: str, folder: Path, project: Project | None = None) -> dict[str, Any]:
+    """Compile a program and run its module."""
+    path = folder / "prog.njpy"
+    path.write_text(textwrap.dedent(text))
+    code, _ = load_code(path, path.read_bytes(), project or Project())
+    namespace: dict[str, Any] = {"__name__": "prog"}
+    exec(code, namespace)
+    return namespace
 
 
 EVERYTHING = Options(authority="code", jumps="all")

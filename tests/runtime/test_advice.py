@@ -16,6 +16,8 @@ from njrt.messages import Request, UserMessage
 from njrt.models.scripted import Scripted, run
 from njrt.rendering.shown_classes import find_shown_classes
 
+pytestmark = pytest.mark.usefixtures("guarded")
+
 
 class Store(ABC):
     def __init__(self, name: str) -> None:

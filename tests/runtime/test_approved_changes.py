@@ -13,12 +13,9 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.execution.contained.platforms import find_obstacle
 from njrt.models.scripted import run
 
-pytestmark = pytest.mark.skipif(
-    find_obstacle() is not None, reason="this system cannot contain code"
-)
+pytestmark = pytest.mark.usefixtures("contained")
 
 Changes = dict[str, dict[str, Any]]
 
@@ -61,7 +58,6 @@ class World:
         last = run("note = note", done=True)
         self.model = njrt.Scripted([*(run(code) for code in codes), last])
         decided = intercept or njrt.approve(changes=self.choose)
-        policy = options.pop("policy", "contained")
         with njrt.using(model=self.model, intercept=decided, **options):
             njrt.run(
                 "natural\nUse <orders>, <table>, <seen>, <queue>, <pay>: <:note>.",
@@ -69,7 +65,6 @@ class World:
                 writes="note",
                 at="shop.njpy:3",
                 effects="direct",
-                policy=policy,
             )
         self.note = note
 
@@ -400,7 +395,7 @@ def test_guarded_code_is_refused_before_the_model_is_asked() -> None:
     xs: list[int] = []
     model = njrt.Scripted([run("xs.append(1)", done=True)])
     with (
-        njrt.using(model=model, intercept=njrt.approve(changes=True)),
+        njrt.using(model=model, intercept=njrt.approve(changes=True), policy="guarded"),
         pytest.raises(njrt.ConfigurationError, match="changes of contained code"),
     ):
         njrt.run("natural\nUse <xs>.", lambda: (xs,), at="a.njpy:1", effects="direct")

@@ -117,6 +117,7 @@ def test_the_block_may_use_the_name_for_its_own() -> None:
     assert play(scripted("```python\nask = 3\nmade = ask\n```")) == 3
 
 
+@pytest.mark.usefixtures("guarded")
 def test_after_its_block_a_function_cannot_ask() -> None:
     made = play(scripted("```python\ndef made():\n    return ask('x')\n```"))
     with pytest.raises(RuntimeError, match="only while its block runs"):

@@ -11,6 +11,8 @@ import pytest
 import njrt
 from njrt.models.scripted import run
 
+pytestmark = pytest.mark.usefixtures("guarded")
+
 
 @dataclass
 class Case:

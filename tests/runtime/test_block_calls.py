@@ -41,7 +41,7 @@ def count(frame, event, argument):
     depth += (event == "call") - (event == "return")
     deepest = max(deepest, depth - 1)
 
-with njrt.using(model=njrt.Scripted(lambda request: reply), cache=False):
+with njrt.using(model=njrt.Scripted(lambda request: reply), cache=False, policy="guarded"):
     for _ in range(3):
         run_block()
     sys.setprofile(count)

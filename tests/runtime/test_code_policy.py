@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import load
 
 import njrt
 from njc.analysis.containment import PLAIN_CLASSES
 from njc.project.config import Project, make_project
-from njc.static.load import load_code
 from njrt.execution.contained.known import is_plain_class
-from njrt.execution.contained.platforms import find_obstacle
 from njrt.models.scripted import Scripted, run
 
-pytestmark = pytest.mark.skipif(
-    find_obstacle() is not None, reason="this system cannot contain code"
-)
+pytestmark = pytest.mark.usefixtures("contained")
 KEEP = "kept.append(lambda: 1)"
 """Code whose result lives on only in guarded code."""
-
-
-def load(text: str, folder: Path, project: Project | None = None) -> dict[str, Any]:
-    """Compile a program and run its module."""
-    path = folder / "prog.njpy"
-    path.write_text(textwrap.dedent(text))
-    code, _ = load_code(path, path.read_bytes(), project or Project())
-    namespace: dict[str, Any] = {"__name__": "prog"}
-    exec(code, namespace)
-    return namespace
 
 
 def is_contained(start: Callable[[], Any], **settings: Any) -> bool:
@@ -92,13 +79,17 @@ def test_data_own_classes_and_functions_are_contained(
         ("own: Own", ", and to <own._rows>"),
         ("own: Own", ", and bind <:own._rows>"),
         ("x", ", and bind a <:path: pathlib.Path | None>"),
+        ("x", ", and bind <:Own.limit>"),
     ],
 )
 def test_blocks_on_classes_of_libraries_run_guarded(
     parameters: str, text: str, tmp_path: Path
 ) -> None:
     program = load(PLAIN.format(parameters=parameters, options="", text=text), tmp_path)
-    code = f"{KEEP}\nown._rows = 2" if "<:own" in text else f"{KEEP}\npath = None"
+    binds = {"<:own": "own._rows = 2", "<:Own": "Own.limit = 2"}.get(
+        text[text.find("<") :][:5], "path = None"
+    )
+    code = f"{KEEP}\n{binds}"
     with njrt.using(model=Scripted([run(code, done=True)]), policy="auto"):
         program["it"](program["Own"]())
     assert callable(program["kept"][0])
@@ -148,27 +139,58 @@ def test_no_value_changes_where_code_runs(value: Any, code: str, tmp_path: Path)
     assert program["kept"] == []
 
 
-@pytest.mark.parametrize("place", ["block", "file", "project", "environment", "using", "configure"])
+@pytest.mark.parametrize(
+    "place", ["nowhere", "block", "file", "project", "environment", "using", "configure"]
+)
 def test_every_place_of_the_option(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = PLAIN.format(
-        parameters="", options='(policy="auto")' if place == "block" else "", text=""
-    )
+    """Code is contained where none has another policy."""
+    options = '(policy="guarded")' if place == "block" else ""
+    text = PLAIN.format(parameters="", options=options, text="")
     if place == "file":
-        text = f"# njc: policy=auto\n{text}"
+        text = f"# njc: policy=guarded\n{text}"
     project = Project()
     if place == "project":
-        project = make_project({"policy": "auto"}, tmp_path / "pyproject.toml")
+        project = make_project({"policy": "guarded"}, tmp_path / "pyproject.toml")
     if place == "environment":
-        monkeypatch.setenv("NJC_POLICY", "auto")
+        monkeypatch.setenv("NJC_POLICY", "guarded")
     program = load(text, tmp_path, project)
     if place == "configure":
-        njrt.configure(policy="auto")
+        njrt.configure(policy="guarded")
+    settings = {"policy": "guarded"} if place == "using" else {}
     try:
-        assert is_contained(program["it"], **({"policy": "auto"} if place == "using" else {}))
+        assert is_contained(program["it"], **settings) == (place == "nowhere")
     finally:
         njrt.configure()
+
+
+def test_code_of_a_replay_runs_where_it_ran(tmp_path: Path) -> None:
+    program = load(PLAIN.format(parameters="", options="", text=""), tmp_path)
+    path, kept = tmp_path / "r.jsonl", program["kept"]
+    model = Scripted([run(KEEP, done=True)])
+    with njrt.using(model=model, policy="guarded", record=path):
+        program["it"]()
+    recorded = path.read_text()
+    for written, count in (("guarded", 1), ("", 1), ("auto", 0)):  # "": by 0.2
+        kept.clear()
+        path.write_text(recorded.replace('"policy": "auto"', f'"policy": "{written}"'))
+        with njrt.using(record=f"none:{path}"), contextlib.suppress(njrt.NaturalError):
+            program["it"]()
+        assert len(kept) == count
+
+
+class Thing:
+    size = 1
+
+
+@pytest.mark.parametrize("code", ["thing.size = 2", "thing.size = 'x'", "thing.other = 1"])
+def test_an_attribute_may_be_new_if_it_is_an_output_or_its_class_has_it(code: str) -> None:
+    thing = Thing()
+    model = Scripted([run(f"thing.new = 1\n{code}", done=True)])
+    with njrt.using(model=model), contextlib.suppress(njrt.NaturalError):
+        njrt.run("natural\nSet <:thing.new>.", lambda: (thing,), writes="thing.new", at="a.njpy:1")
+    assert vars(thing) == ({"new": 1, "size": 2} if code == "thing.size = 2" else {})
 
 
 def test_data_that_needs_code_is_contained(tmp_path: Path) -> None:

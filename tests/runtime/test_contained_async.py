@@ -9,12 +9,9 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.execution.contained.platforms import find_obstacle
 from njrt.models.scripted import run
 
-pytestmark = pytest.mark.skipif(
-    find_obstacle() is not None, reason="this system cannot contain code"
-)
+pytestmark = pytest.mark.usefixtures("contained")
 
 CASES = [
     "try:\n    async with asyncio.timeout(0.001): await wait(60)\nexcept TimeoutError: out = 'late'",

@@ -7,25 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-import textwrap
 import typing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import load
 
 import njrt
 from case_programs import read_program
-from njc.project.config import Project
-from njc.static.load import load_code
-from njrt.execution.contained.platforms import find_obstacle
 from njrt.models.scripted import call, run
 from spsbench.interfaces import make_settings
 
-pytestmark = pytest.mark.skipif(
-    find_obstacle() is not None, reason="this system cannot contain code"
-)
+pytestmark = pytest.mark.usefixtures("contained")
 
 KEEP = "kept.append(lambda: 1)"
 BLOCK = read_program("contained_blocks")
@@ -40,16 +35,6 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def load(text: str, tmp_path: Path) -> dict[str, Any]:
-    """Compile a program and run its module."""
-    path = tmp_path / "prog.njpy"
-    path.write_text(textwrap.dedent(text))
-    code, _ = load_code(path, path.read_bytes(), Project())
-    namespace: dict[str, Any] = {"__name__": "prog"}
-    exec(code, namespace)
-    return namespace
-
-
 def check_was_contained() -> None:
     account = njrt.last_run()
     assert account is not None
@@ -57,16 +42,11 @@ def check_was_contained() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("given", ["environment", "using"])
-def test_blocks_are_contained(
-    way: str, given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = {"policy": "contained"} if given == "using" else {}
-    if given == "environment":
-        monkeypatch.setenv("NJC_POLICY", "contained")
+@pytest.mark.parametrize("given", [{}, {"policy": "contained"}])
+def test_blocks_are_contained(way: str, given: dict[str, Any], tmp_path: Path) -> None:
     program = load(BLOCK, tmp_path)
     model = njrt.Scripted([run(KEEP), run("pass", done=True)])
-    with njrt.using(model=model, **options):
+    with njrt.using(model=model, **given):
         WAYS[way](program)
     check_was_contained()
 

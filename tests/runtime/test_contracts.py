@@ -601,7 +601,7 @@ left = list(rows)
     [
         ("x % 2", "x = 4"),
         ("not x % 2 == 0", "x % 2 = 0"),
-        ("(x + n) % 2", "x + n = 6"),
+        ("(x + n) % 2", "x = 4, n = 2"),
         ("x > 5 if n else x == 0", "n = 2, x = 4"),
         ("[each for each in (x,) if each > 5]", "x = 4"),
     ],

@@ -533,9 +533,7 @@ def test_an_approval_asks_only_about_what_is_not_sure(
 ) -> None:
     """Also one that asks about calls, and would accept other answers."""
     terminal = Terminal()
-    approval = Approval(
-        ApprovalsFile(tmp_path / "a.jsonl"), None, cast(Any, terminal), lambda: "now", calls
-    )
+    approval = Approval(ApprovalsFile(tmp_path / "a.jsonl"), None, cast(Any, terminal), calls)
     program = load("topic", sure=0.9, unsure="ask")
     assert play(program, [{"food": probability}], intercept=approval) == "food"
     assert terminal.asked == times

@@ -29,6 +29,8 @@ from njrt.models.scripted import Scripted, call, run
 from njrt.rendering.describe import describe_variable
 from spsbench.interfaces import make_settings
 
+pytestmark = pytest.mark.usefixtures("guarded")
+
 LOOP = Program(read_program("fresh_outputs_and_quotes_loop"))
 REPORT = Program('''
     class Report:

@@ -39,6 +39,8 @@ from njrt.values.encode import decode_values
 from njrt.values.failures import StepFailedError, failure_from_json, failure_to_json
 from waiting import HANG_SECONDS
 
+pytestmark = pytest.mark.usefixtures("guarded")
+
 CAN_CONTAIN = find_obstacle() is None
 POLICIES = ["guarded", "contained"] if CAN_CONTAIN else ["guarded"]
 
@@ -934,22 +936,12 @@ def test_static_and_class_methods_are_gated(name: str, owner: str, policy: str) 
     assert PAID == [1]
 
 
-def test_a_check_cannot_be_async() -> None:
-    async def check(number: int) -> bool:
-        return False
-
-    with pytest.raises(njrt.ConfigurationError, match="check must not be an async function"):
-        njrt.gated(decide="allow", check=check)
-
-
 class AsyncCheck:
     async def __call__(self, number: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize(
-    "check", [AsyncCheck(), lambda number: AsyncCheck()(number), functools.partial(AsyncCheck())]
-)
+@pytest.mark.parametrize("check", [AsyncCheck(), lambda number: AsyncCheck()(number)])
 def test_a_check_that_must_be_awaited_allows_nothing(check: Any) -> None:
     @njrt.gated(decide="allow", check=check)
     def buy(number: int) -> None:

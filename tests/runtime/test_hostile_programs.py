@@ -17,6 +17,8 @@ from njrt.messages import ToolCall
 from njrt.models.scripted import run
 from spsbench.interfaces import make_settings
 
+pytestmark = pytest.mark.usefixtures("guarded")
+
 HOSTILE = '''
     import weakref
 

@@ -16,6 +16,8 @@ from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt.models.scripted import Scripted, run
 
+pytestmark = pytest.mark.usefixtures("guarded")
+
 BANK = '''\
 from __future__ import annotations
 from dataclasses import dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ import njrt
 from njrt.models.scripted import run
 from njrt.session.session import RECURSION_NOTE
 
-DEPTH = 130
+DEPTHS = {"guarded": 130, "auto": 75}
 """Levels of two frames of the program each that docs/reference/runtime.md names for the usual limit."""
 
 
@@ -38,34 +39,27 @@ def scripted() -> njrt.Scripted:
     return njrt.Scripted(lambda request: run("n = go_on() + 1", done=True))
 
 
-def call_in_thread(function: object, *arguments: object) -> object:
+def descend_in_thread(depth: int, scripted: njrt.Scripted, policy: Any = "guarded") -> object:
+    """Descend in a thread, which begins with few frames, as a program does."""
     found: list[object] = []
 
-    def call() -> None:
+    def go() -> None:
         try:
-            found.append(function(*arguments))  # type: ignore[operator]
+            with njrt.using(model=scripted, cache=False, max_code_seconds=100, policy=policy):
+                found.append(descend(depth))
         except BaseException as error:
             found.append(error)
 
-    thread = threading.Thread(target=call)
+    thread = threading.Thread(target=go)
     thread.start()
     thread.join(120)
     return found[0]
 
 
-def descend_in_thread(depth: int, scripted: njrt.Scripted) -> object:
-    """Descend in a thread, which begins with few frames, as a program does."""
-
-    def go() -> int:
-        with njrt.using(model=scripted, cache=False, max_code_seconds=100):
-            return descend(depth)
-
-    return call_in_thread(go)
-
-
-def test_the_documented_depth_under_the_usual_limit(scripted: njrt.Scripted) -> None:
+@pytest.mark.parametrize("policy", DEPTHS)
+def test_the_documented_depth_under_the_usual_limit(policy: str, scripted: njrt.Scripted) -> None:
     assert sys.getrecursionlimit() == 1000
-    assert descend_in_thread(DEPTH - 1, scripted) == DEPTH
+    assert descend_in_thread(DEPTHS[policy] - 1, scripted, policy) == DEPTHS[policy]
     assert sys.getrecursionlimit() == 1000
 
 
@@ -83,9 +77,10 @@ def test_an_endless_recursion_ends_as_in_python_and_names_the_limit(
 
 def test_a_higher_limit_of_the_program_allows_more_levels(scripted: njrt.Scripted) -> None:
     before = sys.getrecursionlimit()
+    depth = 2 * DEPTHS["guarded"]
     sys.setrecursionlimit(3000)
     try:
-        assert descend_in_thread(2 * DEPTH, scripted) == 2 * DEPTH + 1
+        assert descend_in_thread(depth, scripted) == depth + 1
         assert sys.getrecursionlimit() == 3000
     finally:
         sys.setrecursionlimit(before)

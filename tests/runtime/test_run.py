@@ -139,6 +139,7 @@ def test_an_exception_carries_one_note_and_no_noise() -> None:
     assert "During handling" not in "".join(traceback.format_exception(error))
 
 
+@pytest.mark.usefixtures("guarded")
 def test_causes_and_contexts_are_the_programs_own() -> None:
     caused = raised_by(
         "f", "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise Mine from e"
@@ -296,6 +297,7 @@ KEEPING = Program('''
 ''')
 
 
+@pytest.mark.usefixtures("guarded")
 @pytest.mark.parametrize(
     ("on_error", "code", "expected"),
     [
@@ -326,6 +328,7 @@ def test_recursion_through_a_block() -> None:
     assert len({run.id for run in watch.runs}) == 6
 
 
+@pytest.mark.usefixtures("guarded")
 def test_functions_made_by_a_block_live_on_and_see_later_rebindings() -> None:
     says = ended_by("bump(); bump()\npeek = lambda: count")
     peek, bump = FACTORY.call("counter", says=says)
@@ -336,6 +339,7 @@ class Heavy:
     """Something whose end can be seen."""
 
 
+@pytest.mark.usefixtures("guarded")
 @pytest.mark.parametrize(
     "code",
     [

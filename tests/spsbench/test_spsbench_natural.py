@@ -136,7 +136,7 @@ def test_one_call_a_block_is_enough_in_the_direct_effects(name: str) -> None:
     lines = load_script(name).lines
     for case in load_task(name).cases:
         model = make_perfect_model(lines[case.name])
-        with njrt.using(model=model, effects="direct"):
+        with njrt.using(model=model, effects="direct", policy="guarded"):
             check_case(case, natural(name))
         assert len(model.requests) == len(lines[case.name].code)
 

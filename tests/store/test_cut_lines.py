@@ -71,7 +71,7 @@ def add_decision(path: Path, number: int) -> None:
     pending = PendingEffect(
         *("r", None, "m.njpy:1", 1, number, effect, "direct", "Do.", False), dict
     )
-    ApprovalsFile(path).add(pending, Accept(), "once", "")
+    ApprovalsFile(path).add(pending, Accept(), "once")
 
 
 def read_decisions(path: Path) -> Numbers:

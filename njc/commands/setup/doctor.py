@@ -16,7 +16,7 @@ from njc.commands.terminal.flags import TEXT_OR_JSON, parse_set_flags, project_f
 from njc.doctor import HostEnvironment, diagnose
 from njc.project.config import find_project
 from njc.project.units import format_path
-from njrt.session.code_policy import find_system_obstacle
+from njrt.session.code_system import find_system_obstacle
 
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 

@@ -35,7 +35,8 @@ def find_warnings(codes: Sequence[str], scope: Scope, before: State | None) -> I
         if type(value) is str and len(value) >= MIN_REPEATED:
             for name, text in scope.list_variables(scope.names).items():
                 is_input = type(text) is str and name not in scope.outputs
-                if is_input and text is not value and text.split() == value.split():
+                is_passed_on = text == value and any(name in code for code in codes)
+                if is_input and not is_passed_on and text.split() == value.split():
                     yield f"`{output}` only repeats `{name}`"
     if before is not None and is_same_state(before, read_state(before[0][0], MAX_PARTS)):
         classes = [base for value, _ in before for base in get_mro(type(value))]

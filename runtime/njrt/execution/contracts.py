@@ -27,7 +27,6 @@ from typing import Any
 
 from njrt.execution.computing import READING_METHODS, is_computing
 from njrt.execution.interruptions import is_interruption
-from njrt.execution.symbols import find_names
 from njrt.records import record
 from njrt.values.introspection import find_member, is_user_class
 
@@ -44,13 +43,11 @@ class UnknownEffectError(Exception):
 
 @record
 class Breach:
-    """A failed assert."""
+    """A failed assert: its condition, its message in parentheses, and the values in it."""
 
     condition: str
-    reason: str
-    """The assert's message, in parentheses."""
-    state: str
-    """The values in the assert."""
+    reason: str = ""
+    state: str = ""
 
     def __str__(self) -> str:
         state = f": {self.state}" if self.state else ""
@@ -75,63 +72,59 @@ class Contract:
 
     def find_breach(self, render: Render) -> Breach | None:
         """Return the first failed assert; None if all hold, or one is not to be evaluated here."""
+        names = self._read_names()
         for text in self.texts:
             test, message = parse_assert(text)
             is_and = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
             try:
                 for part in test.values if is_and else [test]:  # type: ignore[attr-defined]
-                    if not self._evaluate(part):
-                        return self._describe(text, part, message, render)
+                    if not self._evaluate(part, names):
+                        return self._describe(text, part, message, names, render)
             except (UnknownEffectError, NameError):  # what no reply can mend is the program's error
                 return None
             except Exception as error:
                 if is_interruption(error):
                     raise
-                shown = f"`{_find_source(text, part)}`"
-                return Breach(shown, "", f"it raises {type(error).__name__}: {error}")
+                says = f"it raises {type(error).__name__}: {error}"
+                return Breach(_quote(text, part), state=says)
         return None
 
-    def _evaluate(self, expression: ast.expr) -> Any:
-        """Evaluate an expression with the current values of its names.
-
-        Raises UnknownEffectError if it may do more than compute.
-        """
-        names = find_names(ast.Module([ast.Expr(expression)], []), self.class_name)
-        values = dict(self._look_up(names.read))
-        outer = self.lambdas[0].__globals__
-        _check_effects(expression, {**vars(builtins), **outer, **values})
-        made: dict[str, Any] = {}
-        exec(_compile(ast.unparse(expression), tuple(values), self.class_name), outer, made)
-        return made["evaluate"](**values)
-
-    def _look_up(self, names: Mapping[str, ast.AST]) -> Iterator[tuple[str, Any]]:
-        """Yield the names that are bound variables around the block, with their values."""
-        cells = {
-            name: cell
-            for each in self.lambdas
-            for name, cell in zip(each.__code__.co_freevars, each.__closure__ or (), strict=True)
-        }
-        for name in names:
-            if name in cells:
+    def _read_names(self) -> dict[str, Any]:
+        """Return the builtins, globals and bound variables around the block."""
+        names = {**vars(builtins), **self.lambdas[0].__globals__}
+        for each in self.lambdas:
+            for name, cell in zip(each.__code__.co_freevars, each.__closure__ or (), strict=True):
                 with suppress(ValueError):  # it is not bound
-                    yield name, cells[name].cell_contents
+                    names[name] = cell.cell_contents
+        return names
+
+    def _evaluate(self, expression: ast.expr, names: dict[str, Any]) -> Any:
+        """Evaluate an expression; raise UnknownEffectError if it may do more than compute."""
+        _check_effects(expression, names)
+        made: dict[str, Any] = {}
+        exec(_compile(ast.unparse(expression), self.class_name), names, made)
+        return made["evaluate"](names.get("__class__"))
 
     def _describe(
-        self, assertion: str, test: ast.expr, message: ast.expr | None, render: Render
+        self,
+        assertion: str,
+        test: ast.expr,
+        message: ast.expr | None,
+        names: dict[str, Any],
+        render: Render,
     ) -> Breach:
         reason = ""
         if message is not None:
             with suppress(Exception):
-                reason = f" ({self._evaluate(message)})"
-        operands = {_find_source(assertion, operand): operand for operand in _list_operands(test)}
-        values: list[str] = []
-        for shown, operand in operands.items():
+                reason = f" ({self._evaluate(message, names)})"
+        values: dict[str, str] = {}
+        for operand in _list_operands(test):
+            shown = _find_source(assertion, operand)
             with suppress(Exception):  # such as a name that only a comprehension binds
-                value = self._evaluate(operand)
+                value = self._evaluate(operand, names)
                 if not (callable(value) or isinstance(value, ModuleType)):
-                    values.append(f"{shown} = {render(shown, value)}")
-        state = ", ".join(values[:MAX_VALUES])
-        return Breach(f"`{_find_source(assertion, test)}`", reason, state)
+                    values[shown] = f"{shown} = {render(shown, value)}"
+        return Breach(_quote(assertion, test), reason, ", ".join([*values.values()][:MAX_VALUES]))
 
 
 def make_contract(
@@ -201,9 +194,9 @@ def parse_assert(text: str) -> tuple[ast.expr, ast.expr | None]:
 
 
 @lru_cache(maxsize=256)
-def _compile(text: str, names: tuple[str, ...], class_name: str | None) -> CodeType:
-    """Compile an expression as a function `evaluate` of its names, in a class for private names."""
-    function = f"lambda {', '.join(names)}: ({text}\n)"
+def _compile(text: str, class_name: str | None) -> CodeType:
+    """Compile an expression as a function `evaluate`, in a class for private names."""
+    function = f"lambda __class__: ({text}\n)"
     inside = f"class {class_name}: evaluate = {function}\nevaluate = {class_name}.evaluate"
     return compile(inside if class_name else f"evaluate = {function}", "<contract>", "exec")
 
@@ -214,20 +207,23 @@ def _find_source(assertion: str, part: ast.expr) -> str:
     return " ".join((found or ast.unparse(part)).split("\n"))
 
 
+def _quote(assertion: str, part: ast.expr) -> str:
+    return f"`{_find_source(assertion, part)}`"
+
+
 def _list_operands(test: ast.AST) -> Iterator[ast.expr]:
     """Yield the expressions with values that explain the result of a test: operands and names."""
     match test:
         case ast.Compare(left=left, comparators=others):
             yield from (it for it in (left, *others) if _has_name(it))
-        case ast.BinOp(left=left, right=right):
-            yield from (it for it in (left, right) if _has_name(it))
-        case ast.Call(func=ast.Attribute(value=owner), args=args):
-            yield from (it for it in (owner, *args) if _has_name(it))
         case ast.Name() | ast.Attribute() | ast.Subscript():
             yield test
-        case _:
-            for part in ast.iter_child_nodes(test):
+        case ast.Call(func=ast.Attribute(value=owner), args=args):
+            for part in (owner, *args):
                 yield from _list_operands(part)
+        case _:
+            for child in ast.iter_child_nodes(test):
+                yield from _list_operands(child)
 
 
 def _has_name(expression: ast.expr) -> bool:

@@ -109,9 +109,9 @@ class Options:
     runs as code if it may, and fails if not.
     """
     policy: Policy | None = None
-    """`guarded`, also if nothing is set, with a warning: the guard checks code (SECURITY.md);
-    `contained`: code runs in a separate process; `auto`: contained if the system and the block's
-    stated types allow it, otherwise guarded; `open`: no checks.
+    """`contained`: code runs in a separate process; `guarded`: in the program, after checks
+    (SECURITY.md); `auto`: contained if the system and the block's stated types allow it,
+    otherwise guarded, with a warning; `open`: no checks.
     """
     own_packages: str | None = None
     """Packages, separated by commas, whose classes are the program's own for contained code, as

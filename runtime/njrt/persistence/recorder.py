@@ -32,6 +32,7 @@ from njrt.persistence.open_recording import OpenRecording, is_same_model, list_s
 from njrt.persistence.recording_file import (
     RecordedCall,
     RecordedDecision,
+    RecordedPolicy,
     RecordedTouch,
     Recording,
     RecordingHeader,
@@ -82,6 +83,7 @@ class Recorder:
         self.errors: list[RecordingError] = []
         """Errors raised so far; a test fails because of them even if the program catches them."""
         self._protocol: Protocol | None = None
+        self._policy: RecordedPolicy = ""
         self._lock = free_in_child(threading.RLock())
         self._open: OpenRecording | None = None
 
@@ -93,16 +95,25 @@ class Recorder:
     @property
     def protocol(self) -> Protocol | None:
         """The protocol of the recording being replayed; None if none is."""
+        return self._replayed_header.protocol if self._replayed_header else None
+
+    @property
+    def policy(self) -> RecordedPolicy | None:
+        """What `policy="auto"` meant in the recording being replayed; None if none is."""
+        return self._replayed_header.policy if self._replayed_header else None
+
+    def use_surroundings(self, protocol: Protocol, policy: RecordedPolicy) -> None:
+        """Set what the header of a new recording names: the protocol, and what "auto" means here.
+
+        A request alone does not show them: one that is answered with data never has tools.
+        """
+        self._protocol, self._policy = protocol, policy
+
+    @property
+    def _replayed_header(self) -> RecordingHeader | None:
         recording = self._get_open_recording()
         is_known = recording.replays and (recording.old.entries or not recording.records)
-        return recording.old.header.protocol if is_known else None
-
-    def use_protocol(self, protocol: Protocol) -> None:
-        """Set the protocol of the following requests, which the header of a new recording names.
-
-        A request alone does not show it: one that is answered with data never has tools.
-        """
-        self._protocol = protocol
+        return recording.old.header if is_known else None
 
     @property
     def records(self) -> bool:
@@ -302,7 +313,9 @@ class Recorder:
                 protocol = self._protocol or ("tools" if request.tools else "text")
                 today = time.strftime("%Y-%m-%d")
                 made_by = f"njrt {__version__}"
-                recording.header = RecordingHeader(reply.model, protocol, today, made_by=made_by)
+                recording.header = RecordingHeader(
+                    *(reply.model, protocol, today), made_by=made_by, policy=self._policy
+                )
             self._close_at_exit()
             try:
                 if recording.is_appended:

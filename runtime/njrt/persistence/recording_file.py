@@ -28,6 +28,11 @@ FORMAT_VERSION = 3
 
 T = TypeVar("T")
 
+RecordedPolicy = Literal["", "auto", "guarded"]
+"""What `policy="auto"` meant for code of blocks: `guarded` on a system that cannot contain it.
+
+"" in recordings of 0.2, when code was guarded unless the program set a policy.
+"""
 TouchState = Literal["pending", "rejected", "begun", "done", "failed"]
 """`pending`: not decided, or paused. `begun`: running, or interrupted by a crash."""
 
@@ -46,6 +51,7 @@ class RecordingHeader:
     made_by: str = "njrt"
     unfinished: bool = False
     format: int = 0
+    policy: RecordedPolicy = ""
 
 
 _CHECKED = {"arbitrary_types_allowed": True}
@@ -301,7 +307,7 @@ def format_recording_lines(recording: Recording) -> list[str]:
     version = FORMAT_VERSION if recording.touches else 2 if recording.decisions else 1
     first = {"format": version, "made_by": header.made_by, "model": header.model}
     first |= {"protocol": header.protocol, "date": header.date}
-    first |= drop_empty(note=header.note, unfinished=header.unfinished)
+    first |= drop_empty(note=header.note, unfinished=header.unfinished, policy=header.policy)
     return [
         format_json_line(first),
         *(format_entry(entry, header) for entry in recording.entries),

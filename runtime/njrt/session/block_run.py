@@ -55,10 +55,10 @@ from njrt.rendering.writer import refuses_code
 from njrt.scope.opening import open_scope
 from njrt.scope.scope import Scope
 from njrt.session.block_call import NO_INTERFACE, BlockCall, RunArguments
-from njrt.session.code_policy import choose_policy
+from njrt.session.code_policy import CONTAINED, choose_policy, find_earlier_reason
 from njrt.session.deciding import NO_ANSWER, DecidingRun
 from njrt.session.question import make_asker
-from njrt.session.session import Session, open_session
+from njrt.session.session import Session, add_note, open_session
 from njrt.session.states import observe_scope, render_variables
 
 if typing.TYPE_CHECKING:
@@ -77,6 +77,7 @@ class BlockRun(DecidingRun):
         )
         super().__init__(session, call.is_async)
         self.call, self.asked = call, []
+        self.file, self.is_contained_unasked = arguments.variables.__code__.co_filename, False
         self.block = open_block(call, prompt, arguments.interface, session)
         self.effects = self.block.options.effects or ""
         self.instruction = self.block.instruction
@@ -147,8 +148,12 @@ class BlockRun(DecidingRun):
         options = self.block.options
         if options.own_packages:
             self.scope.packages = frozenset(list_packages(options.own_packages))
-        policy = choose_policy(options.policy, self.scope, self.call.guarded, self.session.place)
-        if options.policy == "auto":
+        reason, self.is_contained_unasked = self.call.guarded, options.policy in (None, "auto")
+        if self.is_contained_unasked:
+            reason = reason or find_earlier_reason(options.policy, self.file, self.session)
+        policy = choose_policy(options.policy, self.scope, reason, self.session.place)
+        if self.is_contained_unasked:
+            self.is_contained_unasked = policy == "contained"
             self.block = replace(self.block, options=replace(options, policy=policy))
 
     def run_static_code(self) -> Conversation:
@@ -298,6 +303,11 @@ class BlockRun(DecidingRun):
     def finish(self, ending: Outcome | BaseException) -> tuple[str, ...]:
         """Undo a block that failed, close its interface, and return the warnings about it."""
         self.undo(ending)
+        codes = self.handler.end.codes if self.handler else []
+        if self.is_contained_unasked and isinstance(
+            ending, ReplyError | PolicyError if codes else PolicyError
+        ):
+            add_note(ending, CONTAINED)
         if self.interface is not None:
             try:
                 self.interface.close(ending)

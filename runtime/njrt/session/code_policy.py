@@ -1,45 +1,27 @@
 """Where the code of a block runs: the meaning of its `policy` for this block, on this system.
 
-"auto"         a stated type is a library's class     "guarded", and a warning, once in the process
-"auto"         everything else                        "contained"
-None           everything                             "guarded", and a warning, once in the process
+"auto", None   a stated type is a library's class     "guarded", and a warning, once in the process
+"auto", None   everything else                        "contained"
 "contained"    in the body of a class                 PolicyError
 
-The compiler and the system decide, before a model is asked, and no value does.
+The compiler and the system decide, before a model is asked, and no value does. What njc 0.2 has
+compiled, and what a recording of it has, runs guarded as it did.
 """
 
 from __future__ import annotations
 
-import ctypes
-import errno
+import linecache
+import re
 import sys
 import typing
-from functools import cache
 
 from njrt.errors import PolicyError, PolicyWarning
-from njrt.execution.contained.platforms import MADE_BY_CODE, find_obstacle
+from njrt.execution.contained.platforms import MADE_BY_CODE
 from njrt.loading import load_module
 from njrt.options import CodePolicy, Policy
 from njrt.scope.scope import Scope
-from njrt.session.session import warn_at
-
-_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
-
-
-@cache
-def find_system_obstacle() -> str | None:
-    """Return why this system cannot contain code, or None."""
-    return find_obstacle() or (
-        None if _has_filters() else "this kernel has no filters of system calls (seccomp)"
-    )
-
-
-def _has_filters() -> bool:
-    """Ask the kernel for filters: only one that has them misses the filter that is not given."""
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    return prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, 0, 0, 0) != 0 and (
-        ctypes.get_errno() == errno.EFAULT
-    )
+from njrt.session.code_system import find_system_obstacle
+from njrt.session.session import Session, warn_at
 
 
 def find_block_obstacle(scope: Scope) -> str | None:
@@ -60,27 +42,29 @@ def choose_policy(policy: Policy | None, scope: Scope, reason: str, place: str) 
     `reason` is the compiler's for "guarded". Raises PolicyError for "contained" if it is
     impossible.
     """
-    if policy is None:
-        if not _warned and sys.platform != "emscripten":  # a browser contains the whole program
-            warn_of_guarded_code(NOT_SET, place)
-        return "guarded"
     if policy == "guarded" or policy == "open":
         return policy
-    for name, kind in scope.list_local_types():
-        if (typing.get_origin(kind) or kind) in MADE_BY_CODE:
-            raise PolicyError(
-                f"the type of an output is what `{name}` holds, a type of functions, classes or"
-                " iterators: "
-                f'with policy="{policy}", write it in the prompt'
-            )
-    problem = find_system_obstacle() or find_block_obstacle(scope)
-    if policy == "auto" and (problem := problem or reason):
-        warn_of_guarded_code(FALLBACK.format(problem), place)
+    problem, is_auto = find_system_obstacle(), policy != "contained"
+    if not (is_auto and (problem := problem or reason)):
+        for name, kind in scope.list_local_types():
+            if (typing.get_origin(kind) or kind) in MADE_BY_CODE:
+                raise PolicyError(
+                    f"the type of an output is what `{name}` holds, a type of functions, classes or"
+                    ' iterators: write it in the prompt, or policy="guarded"'
+                )
+        problem = problem or find_block_obstacle(scope)
+    if problem and is_auto:
+        if not _warned and sys.platform != "emscripten":  # a browser contains the whole program
+            _warned.append(place)
+            warn_at(place, FALLBACK.format(problem), PolicyWarning)
         return "guarded"
     if problem:
         raise PolicyError(f'policy="contained" is not possible here: {problem}')
     load_module("njrt.execution.contained.execute")
-    load_module("njrt.execution.contained.process").start_server()
+    try:
+        load_module("njrt.execution.contained.process").start_server()
+    except OSError as error:
+        raise PolicyError(f"a process for contained code cannot be started: {error}") from None
     return "contained"
 
 
@@ -89,17 +73,24 @@ _warned: list[str] = []
 
 
 FALLBACK = (
-    'policy="auto": the code of this block runs guarded, in the program: {}; write '
-    'policy="guarded" if that is meant (shown once; `njc show` lists all such blocks)'
+    "the model's code for this block runs in the program, behind a guard against accidents: {}; "
+    'write policy="guarded" if that is meant (shown once; `njc show` lists all such blocks)'
 )
-NOT_SET = (
-    'a model\'s code runs in the program, behind a guard against accidents; set policy="auto" to '
-    'contain it where possible, or policy="guarded" if that is meant (shown once)'
+CONTAINED = (
+    "the code of this block runs in a separate process, which has data and the functions that the "
+    'text names; policy="guarded" runs it in the program'
 )
+"""The note on the error of a block whose program has not chosen that."""
 
 
-def warn_of_guarded_code(text: str, place: str) -> None:
-    """Warn, once in this process, that the code of a block runs in the program."""
-    if not _warned:
-        _warned.append(place)
-        warn_at(place, text, PolicyWarning)
+def find_earlier_reason(policy: Policy | None, file: str, session: Session) -> str:
+    """Return why code is not contained that ran guarded in an earlier version; "" if it did not."""
+    if _OLD_FILE.match(linecache.getline(file, 1)):
+        return "njc 0.2 has compiled this file; build it again"
+    found = session.record.recorder.policy if session.record else None
+    if session.record and (found == "guarded" or (found == "" and policy is None)):
+        return f"it did when {session.record.path} was recorded"
+    return ""
+
+
+_OLD_FILE = re.compile(r"# compiled by njc 0\.[12]\.")

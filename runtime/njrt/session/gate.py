@@ -61,7 +61,12 @@ from njrt.session.call_arguments import (
     digest_arguments,
     show_arguments,
 )
-from njrt.session.interception import RecordedSlot, ask_interceptors, is_final
+from njrt.session.interception import (
+    RecordedSlot,
+    apply_recorded_decisions,
+    ask_all,
+    is_final,
+)
 from njrt.session.session import Session, make_ending_error, warn_at
 from njrt.timeouts import clock, read_clock, stopped_alarms
 from njrt.values.encode import decode_values, encode_values
@@ -135,7 +140,8 @@ class RunGate:
             with (
                 open_gate(None, call.is_async),
                 self._session.meter.stopped(),
-                _stopped_clock(call.is_async),
+                # If the event loop goes on, only the waiting code's time stops.
+                stopped_alarms() if call.is_async else clock.stopped(),
             ):
                 try:
                     await self._decide(call, pending)
@@ -207,8 +213,6 @@ class RunGate:
                 break
         raise self.ending
 
-    # ── deciding ─────────────────────────────────────────────────────────────────────────────────
-
     def _prepare(self, call: _Call) -> PendingEffect:
         """Check the function's rule, and describe the call."""
         gated, rule = call.gated, call.gated.rule
@@ -257,9 +261,10 @@ class RunGate:
                 " njrt.using(intercept=...) around the block, such as"
                 ' intercept=njrt.approve(calls=True), or write @njrt.gated(decide="allow")'
             )
-        if record and record.is_replay and record.recorded.state == "pending":
-            raise record.make_unmade_error()
-        decisions = call.decisions = tuple(await ask_interceptors(pending, interceptors, record))
+        if record and not record.recorder.records and record.recorded.state == "pending":
+            raise record.recorder.make_unmade_error(record.recorded)
+        made, asked, edited = apply_recorded_decisions(pending, interceptors, record)
+        call.decisions = decisions = (*made, *await ask_all(edited, asked, interceptors))
         last = decisions[-1].decision if decisions else Accept()
         is_made = record is not None and record.recorded.was_made
         if is_final(last) and not isinstance(last, Abort) and not is_made:
@@ -280,9 +285,9 @@ class RunGate:
                 f"an object among the arguments of {call.gated.name} was changed while the call was"
                 " decided; call it again"
             )
-        for made in decisions:
-            if isinstance(made.decision, Edit):
-                self._edit(call, made.decision.effect, made.interceptor)
+        for each in decisions:
+            if isinstance(each.decision, Edit):
+                self._edit(call, each.decision.effect, each.interceptor)
 
     def _edit(self, call: _Call, after: Effect, interceptor: str) -> None:
         """Replace the arguments of a call; one that is left as shown stays the program's object."""
@@ -311,8 +316,6 @@ class RunGate:
         bound.arguments = {name: given[name] for name in names}
         call.args, call.named, call.effect = bound.args, dict(bound.kwargs), after
 
-    # ── making the call once ─────────────────────────────────────────────────────────────────────
-
     async def _perform(self, call: _Call) -> Any:
         """Make an allowed call, or return its recorded result.
 
@@ -329,11 +332,11 @@ class RunGate:
                     f" {record.recorded.id}) was interrupted by a crash, and may have been made; it"
                     " is not made again. Give njrt.gated a function `find` that looks the call up"
                     " and returns its result; only if you know that it was not made, remove its"
-                    f" lines from {record.path}"
+                    f" lines from {record.recorder.place.name}"
                 )
             found = await self._find_result(call, find, record.recorded.id)
-        if record is not None and record.is_replay and found is None:
-            raise record.make_unmade_error()
+        if record is not None and not record.recorder.records and found is None:
+            raise record.recorder.make_unmade_error(record.recorded)
         with self._under_way():
             call.write("begun")
             try:
@@ -385,20 +388,6 @@ class RunGate:
         finally:
             with self._lock:
                 self._running -= 1
-
-
-@contextmanager
-def _stopped_clock(is_async: bool) -> Iterator[None]:
-    """Stop the time limits for a decision; if the event loop goes on, only the waiting code's."""
-    if is_async:
-        with stopped_alarms():
-            yield
-        return
-    try:
-        clock.stop()
-        yield
-    finally:
-        clock.start()
 
 
 def _names(gated: GatedFunction, value: Any) -> bool:

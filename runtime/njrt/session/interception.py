@@ -64,10 +64,6 @@ class DecisionRecord:
         return self.recorder.has_decisions
 
     @property
-    def has_changes(self) -> bool:
-        return self.recorder.has_changes
-
-    @property
     def is_replay(self) -> bool:
         """Whether no model is asked."""
         return not self.recorder.records
@@ -125,21 +121,15 @@ class RecordedSlot(Generic[R]):
         recorded: R,
         store: Callable[[int | None, R], int],
     ) -> None:
-        self._recorder, self._index, self._store = recorder, index, store
+        self.recorder, self._index, self._store = recorder, index, store
         self.recorded = recorded
-        self.path = recorder.place.name
         self.is_pending = index is not None and recorded.is_open
         """True if the recorded run ended before this effect or during this call."""
         self.decisions = recorded.lasting_decisions
-        self.is_replay = not recorder.records
-
-    def make_unmade_error(self) -> NaturalError:
-        """Return the error for a call that was not made in the replayed run."""
-        return self._recorder.make_unmade_error(cast("RecordedTouch", self.recorded))
 
     def write(self, **changes: Any) -> None:
         """Record decisions, or the call's progress; do nothing in a replay."""
-        if self._recorder.records:
+        if self.recorder.records:
             self.recorded = replace(self.recorded, **changes)
             self._index = self._store(self._index, self.recorded)
 
@@ -153,35 +143,23 @@ async def intercept(
 
     Interceptors with a recorded decision are not asked. In a sync block nothing is awaited.
     """
-    question = None if record is None else record.take(pending)
-    if record is not None and question is not None and question.is_pending and not interceptors:
+    slot = None if record is None else record.take(pending)
+    if slot is not None and slot.is_pending and not interceptors:
         raise Paused(
-            f"{pending.place}: the recording {record.path} ends before this effect, about which"
-            " nothing was decided; run the program with its interceptor to continue"
+            f"{pending.place}: the recording {slot.recorder.place.name} ends before this effect,"
+            " about which nothing was decided; run the program with its interceptor to continue"
         )
-    decisions, asked, pending = apply_recorded_decisions(pending, interceptors, question)
-    if not asked:
-        return Interception(pending.effect, tuple(decisions))
-    is_remembered = not all(interceptor.asks_again for interceptor in asked)
-    if question is not None and is_remembered and not question.decisions:
-        question.write(decisions=())
-    decisions += await _ask_all(pending, asked, interceptors)
-    if question is not None and (
-        is_remembered or question.decisions or any(made.decision != Accept() for made in decisions)
-    ):
-        question.write(decisions=tuple(decisions))
+    decisions, asked, pending = apply_recorded_decisions(pending, interceptors, slot)
+    if asked:
+        is_remembered = not all(interceptor.asks_again for interceptor in asked)
+        if slot is not None and is_remembered and not slot.decisions:
+            slot.write(decisions=())
+        decisions += await ask_all(pending, asked, interceptors)
+        is_news = is_remembered or any(made.decision != Accept() for made in decisions)
+        if slot is not None and (is_news or slot.decisions):
+            slot.write(decisions=tuple(decisions))
     edits = [made.decision for made in decisions if isinstance(made.decision, Edit)]
     return Interception(edits[-1].effect if edits else pending.effect, tuple(decisions))
-
-
-async def ask_interceptors(
-    pending: PendingEffect,
-    interceptors: Sequence[OpenInterceptor],
-    record: RecordedSlot[RecordedTouch] | None,
-) -> list[InterceptorDecision]:
-    """Return a call's decisions: the recorded that hold, then the other interceptors' new ones."""
-    decisions, asked, pending = apply_recorded_decisions(pending, interceptors, record)
-    return decisions + await _ask_all(pending, asked, interceptors)
 
 
 def is_final(decision: Decision) -> bool:
@@ -192,37 +170,33 @@ def is_final(decision: Decision) -> bool:
 def apply_recorded_decisions(
     pending: PendingEffect,
     interceptors: Sequence[OpenInterceptor],
-    question: RecordedSlot[Any] | None,
+    slot: RecordedSlot[Any] | None,
 ) -> tuple[list[InterceptorDecision], list[OpenInterceptor], PendingEffect]:
     """Return the recorded decisions that hold, the interceptors to ask, and the edited effect."""
-    decisions = [] if question is None else list(question.decisions)
-    asked = []
-    for interceptor in interceptors:
-        same = next((made for made in decisions if made.interceptor == interceptor.name), None)
-        if interceptor.asks_again and same is not None:
-            decisions.remove(same)
-        if interceptor.asks_again or same is None:
-            asked.append(interceptor)
-    for made in decisions:
-        if isinstance(made.decision, Edit):
-            check_edit(made.interceptor, made.decision, pending)
-            pending = replace(pending, effect=made.decision.effect)
+    made = () if slot is None else slot.decisions
+    known = {each.interceptor for each in made} - {it.name for it in interceptors if it.asks_again}
+    asked = [each for each in interceptors if each.name not in known]
+    decisions = [each for each in made if each.interceptor in known]
+    for each in decisions:
+        if isinstance(each.decision, Edit):
+            check_edit(each.interceptor, each.decision, pending)
+            pending = replace(pending, effect=each.decision.effect)
     is_decided = bool(decisions) and is_final(decisions[-1].decision)
     return decisions, [] if is_decided else asked, pending
 
 
-async def _ask_all(
+async def ask_all(
     pending: PendingEffect,
     asked: Sequence[OpenInterceptor],
     interceptors: Sequence[OpenInterceptor],
 ) -> list[InterceptorDecision]:
+    """Return the decisions of the interceptors that are asked, up to a final one."""
     decisions: list[InterceptorDecision] = []
     for interceptor in asked:
         inner = interceptors[: interceptors.index(interceptor) + 1]
-        name = interceptor.name
         with _asking.opened(inner):
-            decision = await call_interceptor(interceptor.decide, name, pending)
-        decisions.append(InterceptorDecision(name, decision))
+            decision = await call_interceptor(interceptor.decide, interceptor.name, pending)
+        decisions.append(InterceptorDecision(interceptor.name, decision))
         if is_final(decision):
             break
         if isinstance(decision, Edit):

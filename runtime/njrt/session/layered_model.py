@@ -22,6 +22,7 @@ from njrt.models.wrapped import can_decide, list_inner_models
 from njrt.options import OFF_WORDS, ON_WORDS, Options
 from njrt.private_files import find_cache_folder
 from njrt.records import record
+from njrt.session.code_system import find_system_obstacle
 from njrt.session.settings import Settings, get_environment_recorder
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def make_layered_model(
         model = choose()
     else:
         protocol = recorder.protocol or options.protocol or choose().protocol
-        recorder.use_protocol(protocol)
+        recorder.use_surroundings(protocol, "guarded" if find_system_obstacle() else "auto")
         model = DeferredModel(choose, protocol)
         layers.append(recorder)
     if place := find_cache_place(settings, options, environ):

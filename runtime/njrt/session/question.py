@@ -10,6 +10,7 @@ model=...)` gives the function its place and options.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -108,18 +109,20 @@ def make_asker(
 ) -> Callable[..., Any]:
     """Return the function `ask` for one run's code, which asks its model a redacted question."""
 
-    def ask(question: str, type: AnswerType = None) -> Any:
-        """Ask the model a question; give text, or a value of a type, such as bool or list[str]."""
+    def begin(question: str, type: AnswerType) -> InnerQuestionRun:
         if not scope.is_lent("ask"):
             raise RuntimeError("`ask` works only while its block runs")
         find_secrets(scope, redactor)
-        run = InnerQuestionRun(session, redactor.redact_whole(str(question)), type, is_async)
-        return ask_later(run) if is_async else read_outcome(run.drive())
+        return InnerQuestionRun(session, redactor.redact_whole(str(question)), type, is_async)
 
-    async def ask_later(run: InnerQuestionRun) -> UserValue:
-        return read_outcome(await run.adrive())
+    def ask(question: str, type: AnswerType = None) -> Any:
+        """Ask the model a question; give text, or a value of a type, such as bool or list[str]."""
+        return read_outcome(begin(question, type).drive())
 
-    return ask
+    async def ask_later(question: str, type: AnswerType = None) -> Any:
+        return read_outcome(await begin(question, type).adrive())
+
+    return functools.update_wrapper(ask_later, ask) if is_async else ask
 
 
 def read_outcome(outcome: Outcome) -> UserValue:

@@ -67,7 +67,7 @@ class Session:
     @property
     def asks_changes(self) -> bool:
         """Whether interceptors, or a recording, decide about the changes of contained code."""
-        is_recorded = self.record is not None and self.record.has_changes
+        is_recorded = self.record is not None and self.record.recorder.has_changes
         return is_recorded or any(map(decides_changes, self.interceptors))
 
     def use_model(self, name: str) -> None:

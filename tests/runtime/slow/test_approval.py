@@ -21,7 +21,7 @@ from njrt.decisions import PendingEffect
 from njrt.effects import BindOutputs, Effect, ReturnAnswer, Run
 from njrt.models.scripted import run
 from njrt.production.approval.file import ApprovalsFile
-from njrt.production.approval.question import describe_names, describe_question, format_code
+from njrt.production.approval.question import describe_question
 from njrt.production.approval.terminal import PROMPT as PROMPT_TEXT
 
 PROGRAM = '''
@@ -140,7 +140,7 @@ def test_a_person_accepts_rejects_and_edits(person: Person, tmp_path: Path) -> N
     assert (code, person.output) == (0, "total 751\n"), person.seen
     assert "add.njpy:1  Run, effect 1 of this run" in person.seen
     assert "Add to <total>, giving <:total>." in person.seen
-    assert "binds    total (now int = 0)" in person.seen
+    assert "\r\n  total: int = 0\r\n" in person.seen
     assert "and ends the block" in person.seen
     assert "perform it, and from now on every equal effect" in person.seen
     found = [(line["scope"], line["decision"]["decision"]) for line in person.decisions()]
@@ -183,7 +183,7 @@ def test_a_pause_continues_in_the_next_process(person: Person) -> None:
     assert "Paused: add.njpy:1: paused by the interceptor `approve`" in person.seen
     assert person.run("y", "y", settings=settings) == 0, person.seen
     assert person.output == "total 3\n"
-    assert "total (now int = 0)" not in person.seen
+    assert "total: int = 0" not in person.seen
 
 
 def test_a_person_may_think_longer_than_the_limits_allow(person: Person) -> None:
@@ -254,16 +254,12 @@ def make_pending(effect: Effect, **changes: Any) -> PendingEffect:
 
 
 def test_what_is_named_is_shown() -> None:
-    code = "import json\ny = box.count(x)\nbox.lid = json.loads(t)[0]\nbreak"
-    assert list(describe_names(make_pending(Run(code, True)))) == [
-        "  reads    box (now Box), x (now int = 3)",
-        "  binds    json, y",
-        "  and ends the block",
+    shown = describe_question(make_pending(Run("y = box.count(x)\nbreak", True)))
+    assert shown.split("\n") == [
+        "a.njpy:3  Run, effect 1 of this run",
+        *("  Do <x>.", "    1  y = box.count(x)", "    2  break"),
+        *("  x: int = 3", "  box: Box", "  and ends the block"),
     ]
-    assert list(describe_names(make_pending(BindOutputs({"x": 4})))) == [
-        "  binds    x (now int = 3)"
-    ]
-    assert "will be refused" in next(describe_names(make_pending(Run("x = (", True))))
 
 
 @pytest.mark.parametrize(
@@ -272,14 +268,13 @@ def test_what_is_named_is_shown() -> None:
 )
 def test_code_cannot_steer_the_terminal(text: str) -> None:
     pending = make_pending(Run(f"x = '{text}'\n# {text}", True), instruction=f"Do {text}")
-    shown = [*describe_question(pending), *format_code(pending.effect).split("\n")]
-    shown += describe_names(make_pending(Run(f"x['{text}'] = 1", True)))
-    shown += format_code(BindOutputs({"x": text})).split("\n")
-    assert all(line.isprintable() for line in shown)
+    bound = replace(pending, effect=BindOutputs({"x": text}), render_variables=lambda: {"x": text})
+    for it in (pending, bound):
+        assert all(line.isprintable() for line in describe_question(it).split("\n"))
 
 
 def apply_to(line_of: PendingEffect, scope: Any, other: PendingEffect, path: Path) -> bool:
-    ApprovalsFile(path).add(line_of, njrt.Accept(), scope, "now")
+    ApprovalsFile(path).add(line_of, njrt.Accept(), scope)
     return ApprovalsFile(path).find(other) is not None
 
 
@@ -288,7 +283,7 @@ def test_a_file_of_decisions_without_a_last_line_end_is_continued(tmp_path: Path
     pending = make_pending(Run("x = 1", True))
     for text in ("x = 1", "x = 2"):
         effect = replace(pending, effect=Run(text, True))
-        ApprovalsFile(path).add(effect, njrt.Accept(), "kind", "now")
+        ApprovalsFile(path).add(effect, njrt.Accept(), "kind")
         path.write_bytes(path.read_bytes().rstrip(b"\n"))
     assert len(ApprovalsFile(path).lines) == 2
 
@@ -344,9 +339,7 @@ def test_the_question_of_the_document_is_what_is_shown() -> None:
         instruction="Add up <prices> in <:total>.",
         render_variables=lambda: variables,
     )
-    code = "    1  total = sum(prices)"
-    shown = [*describe_question(pending), code, *describe_names(pending), PROMPT_TEXT.strip()]
-    assert "\n".join(shown) in document
+    assert f"{describe_question(pending)}\n{PROMPT_TEXT.strip()}" in document
 
 
 CALLS = """

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import pytest
 
 import njrt
-from njrt.execution.contained.platforms import find_obstacle
 from njrt.execution.contained.process import start_server
 from njrt.execution.execute import Snippet, execute, prepare
 from njrt.execution.results import Execution, Failed, Jumped, Ran
@@ -26,9 +25,7 @@ from njrt.models.scripted import run
 from njrt.outcome import Raised
 from njrt.scope.opening import make_scope
 
-pytestmark = pytest.mark.skipif(
-    find_obstacle() is not None, reason="this system cannot contain code"
-)
+pytestmark = pytest.mark.usefixtures("contained")
 
 EFFECTS = ("os.system", "subprocess.Popen", "os.fork", "socket.connect")
 watched: list[str] | None = None

@@ -16,15 +16,12 @@ from typing import Any
 import pytest
 from contained_scene import make_functions, make_scene
 
-from njrt.execution.contained.platforms import find_obstacle
 from njrt.execution.execute import Failed, Jumped, Ran, Snippet, execute, prepare
 from njrt.outcome import Raised
 from njrt.scope.bindings import Bound
 from njrt.scope.opening import make_scope
 
-pytestmark = pytest.mark.skipif(
-    find_obstacle() is not None, reason="this system cannot contain code"
-)
+pytestmark = pytest.mark.usefixtures("contained")
 
 CASES = 700
 OUTPUTS = ["result", "other", "n", "s"]

@@ -60,6 +60,12 @@ class Names:
                 found |= {path.rpartition(".")[2]: it for path, it in parts.items() if path != name}
         return found
 
+    def list_owners(self, attribute: str) -> list[Any]:
+        """Return the objects whose attribute of this name the text names as an output."""
+        paths = [path.rpartition(".")[::2] for path in self.scope.outputs]
+        owners = [owner for owner, name in paths if owner and name == attribute]
+        return [self.scope.read_value(owner) for owner in owners if self.scope.is_bound(owner)]
+
     def list_changed(self) -> list[tuple[str, Any]]:
         """Return the names bound to another object than the child knows, with it or `MISSING`."""
         values = [(name, read()) for name, read in self._readers.items()]

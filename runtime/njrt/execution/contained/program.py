@@ -51,18 +51,26 @@ from njrt.values.introspection import (
     list_slots,
 )
 
+_DEFAULTS = (bool, int, float, complex, str, bytes, list, tuple, dict, set)
+"""Types of class attributes that are the defaults of instances, also without an annotation."""
+
 
 class Program:
     """The objects, classes and functions that a piece of code has (state: what was sent)."""
 
-    def __init__(self, packages: Collection[str], modules: Mapping[str, ModuleType]) -> None:
+    def __init__(
+        self,
+        packages: Collection[str],
+        modules: Mapping[str, ModuleType],
+        list_owners: Callable[[str], Sequence[Any]] = lambda _: (),
+    ) -> None:
         self.gate: Any = find_gate()
         self.asks_changes = self.gate is not None and self.gate.asks_changes
         self._rules: CallRules = self.gate.rules if self.gate else {}
         self.classes = Classes(packages, self._has_rule, self)
         self.table = Table(self)
         self.writable: set[int] = set()
-        self.modules = modules
+        self.modules, self._list_owners = modules, list_owners
         self._allowed: dict[int, Any] = {}
         self._functions: list[Any] = []
         self._numbers: dict[int, int] = {}
@@ -240,13 +248,15 @@ class Program:
         if cls not in self._hints:
             self._hints[cls] = read_field_types(cls)
         hints = self._hints[cls]
-        known = dict(list_slots(cls))
-        is_known = name in hints or name in held or name in known
-        if not is_known and not self._was_sent(cls, name):
+        known, default = dict(list_slots(cls)), find_member(cls, name)
+        is_known = name in hints or name in held or name in known or self._was_sent(cls, name)
+        if not is_known and is_exactly(default, *_DEFAULTS):
+            if type(new) is not type(default) and new is not MISSING:
+                raise StateError(f"`{name}` of a {cls.__name__} is {get_class_name(type(default))}")
+        elif not is_known and not any(it is value for it in self._list_owners(name)):
             raise StateError(f"`{name}` is no attribute of a {cls.__name__}")
         if isinstance(value, BaseException):
             return
-        default = find_member(cls, name)
         if callable(default) and not isinstance(default, type) and name not in hints:
             raise StateError(f"`{name}` of a {cls.__name__} is a method")
         if new is MISSING or name not in hints:

@@ -44,7 +44,7 @@ class Session:
         self.names = names
         module = names.scope.module.get("__name__", "")
         name = module.partition(".")[0] if type(module) is str else ""
-        self.program = Program({name, *names.scope.packages}, names.modules)
+        self.program = Program({name, *names.scope.packages}, names.modules, names.list_owners)
         self._done: list[Done] = []
 
     def close(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -45,14 +47,11 @@ class ApprovalsFile:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self._lines: list[ApprovalLine] | None = None
 
-    @property
+    @cached_property
     def lines(self) -> list[ApprovalLine]:
         """All decisions; the file is read when first needed."""
-        if self._lines is None:
-            self._lines = read_approvals(self.path) if self.path and self.path.exists() else []
-        return self._lines
+        return read_approvals(self.path) if self.path and self.path.exists() else []
 
     def find(self, pending: PendingEffect) -> Decision | None:
         """Return the earlier decision about an equal effect of an equal block."""
@@ -63,13 +62,10 @@ class ApprovalsFile:
         return None
 
     def add(
-        self,
-        pending: PendingEffect,
-        decision: Accept | Edit | Reject,
-        scope: ApprovalScope,
-        at: str,
-    ) -> None:
-        """Add a decision about the effect and write it immediately."""
+        self, pending: PendingEffect, decision: Accept | Edit | Reject, scope: ApprovalScope
+    ) -> Decision:
+        """Add a decision about the effect and write it immediately; return it."""
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         instruction, effect = pending.instruction.split("\n"), effect_to_json(pending.effect)
         line = ApprovalLine(
             *(at, scope, pending.place, instruction, _make_block_digest(pending), effect),
@@ -78,7 +74,7 @@ class ApprovalsFile:
         )
         self.lines.append(line)
         if self.path is None:
-            return
+            return decision
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             append_private_line(self.path, to_json(line))
@@ -87,6 +83,7 @@ class ApprovalsFile:
                 f"cannot write the decisions {self.path}: {error.strerror or error}; "
                 "choose a file that can be written to"
             ) from None
+        return decision
 
 
 def _make_block_digest(pending: PendingEffect) -> str:

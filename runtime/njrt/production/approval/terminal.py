@@ -14,7 +14,6 @@ import json
 import os
 import sys
 import threading
-import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -35,11 +34,11 @@ from njrt.decisions import (
     check_edit,
 )
 from njrt.effect_json import effect_from_json, effect_to_json
-from njrt.effects import CHANGES, AskModel, Effect, Touch, get_effect_code
+from njrt.effects import CHANGES, AskModel, Effect, Run, Touch
 from njrt.errors import ConfigurationError, InterceptorError, require_packages
 from njrt.gates import get_gated_name
-from njrt.production.approval.file import ApprovalScope, ApprovalsFile
-from njrt.production.approval.question import describe_names, describe_question, format_code
+from njrt.production.approval.file import ApprovalsFile
+from njrt.production.approval.question import describe_question
 from njrt.timeouts import clock
 
 Otherwise = Literal["reject", "pause", "abort"]
@@ -101,39 +100,42 @@ class Approval:
         approvals: ApprovalsFile,
         otherwise: Otherwise | None,
         terminal: Terminal,
-        read_time: Callable[[], str],
         calls: bool | Collection[str] = False,
         changes: bool | Interceptor = False,
     ) -> None:
         self._approvals, self._calls, self._otherwise = approvals, calls, otherwise
         self._changes, self.decides_changes = changes, bool(changes)
-        self._terminal, self._read_time = terminal, read_time
+        self._terminal = terminal
         self._lock = free_in_child(threading.RLock())
 
     def __call__(self, pending: PendingEffect) -> Decision | Awaitable[Decision]:
         """Decide as before, or ask."""
-        if pending.is_sure:
+        if not self._is_asked(pending):
             return Accept()
-        is_chosen = bool(self._calls or self._changes)
-        called = pending.effect.function if isinstance(pending.effect, Touch) else None
-        is_asked = called in self._calls if isinstance(self._calls, Collection) else bool(called)
-        if called == CHANGES:
-            if callable(self._changes):
-                return self._changes(pending)
-        elif is_chosen and not (self._calls and is_asked) and pending.is_sure is None:
-            return Accept()
+        effect, changes = pending.effect, self._changes
+        if isinstance(effect, Touch) and effect.function == CHANGES and callable(changes):
+            return changes(pending)
         with self._lock:
             if (known := self._approvals.find(pending)) is not None:
                 return known
             if not self._terminal.is_interactive():
                 return self._decide_alone(pending, "there is no terminal; run the program on one")
-            clock.stop()
             try:
-                return self._ask(pending)
+                with clock.stopped():
+                    return self._ask(pending)
             except EndOfInputError:
                 return self._decide_alone(pending, "the input has ended (Ctrl-D); type a letter")
-            finally:
-                clock.start()
+
+    def _is_asked(self, pending: PendingEffect) -> bool:
+        """Return whether a person decides; all effects count if neither calls nor changes do."""
+        if pending.is_sure is not None:
+            return not pending.is_sure
+        if not (self._calls or self._changes):
+            return True
+        called = pending.effect.function if isinstance(pending.effect, Touch) else ""
+        if called == CHANGES or not called:
+            return called == CHANGES
+        return self._calls if isinstance(self._calls, bool) else called in self._calls
 
     def _decide_alone(self, pending: PendingEffect, problem: str) -> Decision:
         match self._otherwise:
@@ -149,47 +151,36 @@ class Approval:
         )
 
     def _ask(self, pending: PendingEffect) -> Decision:
-        terminal, requested = self._terminal, pending
-        self._show(pending)
+        terminal, shown = self._terminal, pending
+        accepted: Accept | Edit = Accept()
+        terminal.write(f"\n{describe_question(shown)}\n")
         while True:
-            is_edited = pending is not requested
-            accepted = Edit(pending.effect) if is_edited else Accept()
             match terminal.ask(PROMPT).lower():
                 case "y" | "yes":
-                    return self._remember(requested, accepted, "once")
+                    return self._approvals.add(pending, accepted, "once")
                 case "c":
-                    return self._remember(requested, accepted, "code")
-                case "k" if is_edited:
+                    return self._approvals.add(pending, accepted, "code")
+                case "k" if shown is not pending:
                     terminal.write("an edited effect can only be accepted with y or c\n")
                 case "k":
-                    return self._remember(requested, accepted, "kind")
+                    return self._approvals.add(pending, accepted, "kind")
                 case "n" | "no":
                     words = terminal.ask("reason for the model? ")
                     rejected = Reject(words or "a person has rejected this; do it in another way")
-                    return self._remember(requested, rejected, "once")
+                    return self._approvals.add(pending, rejected, "once")
                 case "a":
                     return Abort()
                 case "p":
                     return Pause()
                 case "e":
                     try:
-                        pending = replace(pending, effect=_edit(pending))
-                        self._show(pending)
+                        accepted = Edit(_edit(shown))
+                        shown = replace(shown, effect=accepted.effect)
+                        terminal.write(f"\n{describe_question(shown)}\n")
                     except _UneditedError as error:
                         terminal.write(f"{error}\n")
                 case _:
                     terminal.write(KEYS)
-
-    def _show(self, pending: PendingEffect) -> None:
-        code = enumerate(format_code(pending.effect).split("\n"), start=1)
-        lines = [*describe_question(pending), *(f"  {number:3}  {line}" for number, line in code)]
-        self._terminal.write("\n".join(["", *lines, *describe_names(pending), ""]))
-
-    def _remember(
-        self, pending: PendingEffect, decision: Accept | Edit | Reject, scope: ApprovalScope
-    ) -> Decision:
-        self._approvals.add(pending, decision, scope, self._read_time())
-        return decision
 
 
 class _UneditedError(Exception):
@@ -197,26 +188,22 @@ class _UneditedError(Exception):
 
 
 def _edit(pending: PendingEffect) -> Effect:
-    """Return the effect that the person writes in an editor."""
+    """Return the effect that the person writes in an editor: its text, or its fields as JSON."""
     try:
         require_packages("editing", "njpy-runtime[approve]", "click")
     except ConfigurationError as error:
         raise _UneditedError(error) from None
     from click import ClickException, edit
 
-    effect = pending.effect
-    fields = effect_to_json(effect)
-    name = next((name for name in fields if name != "kind"), "")
-    code = effect.question if isinstance(effect, AskModel) else get_effect_code(effect)
-    if isinstance(effect, AskModel):
-        name = "question"
-    text = json.dumps(fields, ensure_ascii=False, indent=2) if code is None else code.rstrip("\n")
-    suffix = ".json" if code is None else ".txt" if name == "question" else ".py"
+    fields = effect_to_json(pending.effect)
+    name = {Run: "code", AskModel: "question"}.get(type(pending.effect))
+    text = fields[name].rstrip("\n") if name else json.dumps(fields, ensure_ascii=False, indent=2)
+    suffix = ".py" if name == "code" else ".txt" if name else ".json"
     try:
         edited = edit(text + "\n", extension=suffix)
         if edited is None or edited == text + "\n":
             raise _UneditedError("nothing was changed")
-        changed: Any = json.loads(edited) if code is None else {**fields, name: edited.rstrip("\n")}
+        changed: Any = {**fields, name: edited.rstrip("\n")} if name else json.loads(edited)
         made = effect_from_json(changed)
         check_edit("approve", Edit(made), pending)
     except ClickException as error:
@@ -261,7 +248,6 @@ def approve(
         ApprovalsFile(None if decisions is None else Path(decisions).absolute()),
         otherwise,
         Terminal(),
-        lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         calls if isinstance(calls, bool) else frozenset(map(get_gated_name, calls)),
         changes,
     )
