@@ -10,7 +10,6 @@ and each reply sets the names that the program has bound meanwhile.
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 import io
 import marshal
@@ -28,15 +27,12 @@ from njrt.execution.contained.loop import ChildLoop, run_coroutine
 from njrt.execution.contained.objects import Objects, describe_error
 from njrt.execution.contained.state import UNBOUND, Delta
 from njrt.execution.contained.wire import Connection, Data, set_decimal_context
+from njrt.execution.interruptions import select_catchable, wrap_async_manager, wrap_manager
 from njrt.execution.raised import RaisedError
 
 _MISSING = object()
 _PAST_MARKS = {"vars", "__dict__", "__setattr__", "__delattr__"}
 """Names by which code sets attributes without `__setattr__` of the rebuilt classes."""
-
-
-class Interrupted(BaseException):
-    """The program has interrupted the code, which must end."""
 
 
 class _Output(io.TextIOBase):
@@ -61,9 +57,8 @@ class Child(Objects):
         self.places: dict[str, str] = {}
         self.known: dict[str, Any] = {}
         self.raised = RaisedError()
-        self.is_filling = self.is_interrupted = False
+        self.is_filling = False
         self.loop: ChildLoop | None = None
-        self.started: list[Any] = []
         self.calls = 0
 
     # ── talking to the program ───────────────────────────────────────────────────────────────────
@@ -132,17 +127,6 @@ class Child(Objects):
                     return [(number, is_error, decode(it)) for number, is_error, it in value]
                 case "error":
                     raise decode(value)
-                case "interrupt":
-                    self._interrupt(kind == "wait")
-                    return None
-
-    def _interrupt(self, is_waiting: bool) -> None:
-        """End the code: by an exception where it runs, or by the cancellation of its task."""
-        self.is_interrupted = True
-        for task in self.started:
-            task.cancel()
-        if not is_waiting:
-            raise Interrupted
 
     def read_delta(self, classes: list[Any], delta: Data) -> None:
         """Take over what the program has changed."""
@@ -236,9 +220,9 @@ class Child(Objects):
         self.table.is_marked = _list_words(code).isdisjoint(_PAST_MARKS)
         private = {
             ".raised": self.raised.record,
-            ".catchable": self._select_catchable,
-            ".manager": lambda manager: self._wrap_manager(manager),
-            ".async_manager": lambda manager: self._wrap_manager(manager),
+            ".catchable": select_catchable,
+            ".manager": wrap_manager,
+            ".async_manager": wrap_async_manager,
             ".bound": lambda name: self.ask("note", None, name),
         }
         given = {
@@ -266,16 +250,11 @@ class Child(Objects):
             result = function()
             if isinstance(result, Coroutine):
                 self.loop = ChildLoop(self.wait)
-                result = run_coroutine(self.loop, result, self.started)
-            if self.is_interrupted:
-                raise Interrupted
+                result = run_coroutine(self.loop, result)
             kind, value = result if result is not None else (0, None)
             self._send_end(kind, value)
         except BaseException as error:
-            if self.is_interrupted:
-                self.connection.send(["interrupted", None])
-            else:
-                self._send_error(error, code)
+            self._send_error(error, code)
 
     def _send_end(self, kind: int, value: Any) -> None:
         self.table.is_marked = False  # what was set in other ways is found now
@@ -314,21 +293,6 @@ class Child(Objects):
             delta = Delta([], self.table.read_added())
         rest = [data, frames, is_own, self.raised.reraises, name, text]
         self.connection.send(["failed", delta.write(), *rest])
-
-    def _select_catchable(self, kinds: Any = BaseException) -> Any:
-        """Return the operand of an `except` clause; nothing if the code is being left."""
-        return () if self.is_leaving(sys.exception()) else kinds
-
-    def is_leaving(self, error: BaseException | None) -> bool:
-        """Return whether the program has interrupted the code, or its task is being cancelled."""
-        task = None if self.loop is None else asyncio.current_task()
-        is_cancelled = task is not None and task.cancelling() > 0
-        return self.is_interrupted or (is_cancelled and isinstance(error, asyncio.CancelledError))
-
-    def _wrap_manager(self, manager: Any) -> Any:
-        kind = type(manager)
-        is_manager = hasattr(kind, "__exit__") or hasattr(kind, "__aexit__")
-        return _Manager(self, manager) if is_manager else manager
 
     # ── builtins that differ here ────────────────────────────────────────────────────────────────
 
@@ -377,24 +341,3 @@ def _list_words(code: CodeType) -> set[str]:
     words = {*code.co_names, *code.co_freevars}
     words.update(it for it in code.co_consts if type(it) is str)
     return words.union(*(_list_words(it) for it in code.co_consts if type(it) is CodeType))
-
-
-class _Manager:
-    """A context manager that does not suppress the interruption of the program."""
-
-    def __init__(self, child: Child, manager: Any) -> None:
-        self._child, self._manager = child, manager
-
-    def __enter__(self) -> Any:
-        return type(self._manager).__enter__(self._manager)
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
-        found = type(self._manager).__exit__(self._manager, kind, error, trace)
-        return found and not self._child.is_leaving(error)
-
-    async def __aenter__(self) -> Any:
-        return await type(self._manager).__aenter__(self._manager)
-
-    async def __aexit__(self, kind: Any, error: Any, trace: Any) -> Any:
-        found = await type(self._manager).__aexit__(self._manager, kind, error, trace)
-        return found and not self._child.is_leaving(error)

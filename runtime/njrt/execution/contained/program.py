@@ -306,6 +306,12 @@ class Program:
             return partial(_leave, method), is_writable
         return self.guard(method), is_writable
 
+    def find_exit(self, target: Data) -> Callable[[BaseException | None], Any]:
+        """Return how a context manager is left, for the call that has entered it."""
+        kind, reference, name = target
+        leave, _ = self._find_method(kind, reference, name.replace("enter__", "exit__"))
+        return leave
+
     def _has_rule(self, function: Any) -> bool:
         try:
             return find_plain_function(function) in self._rules

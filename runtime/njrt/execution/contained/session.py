@@ -33,7 +33,7 @@ class Shown:
         return self._text
 
 
-class RejectedError(BaseException):
+class RejectedError(Exception):
     """The changes of the code were rejected, which ends it; the message is for the model."""
 
 
