@@ -22,15 +22,14 @@ from typing import Any
 
 from njrt.execution.contained import rebuild
 from njrt.execution.contained.apply import update
-from njrt.execution.contained.contents import StateError
+from njrt.execution.contained.contents import MISSING, StateError
 from njrt.execution.contained.loop import ChildLoop, run_coroutine
 from njrt.execution.contained.objects import Objects, describe_error
-from njrt.execution.contained.state import UNBOUND, Delta
+from njrt.execution.contained.state import UNBOUND
 from njrt.execution.contained.wire import Connection, Data, set_decimal_context
 from njrt.execution.interruptions import select_catchable, wrap_async_manager, wrap_manager
 from njrt.execution.raised import RaisedError
 
-_MISSING = object()
 _PAST_MARKS = {"vars", "__dict__", "__setattr__", "__delattr__"}
 """Names by which code sets attributes without `__setattr__` of the rebuilt classes."""
 
@@ -84,7 +83,7 @@ class Child(Objects):
         except StateError as error:
             self.table.forget_added()
             raise TypeError(str(error)) from None
-        return [delta.write(), [kind, *parts], values, options]
+        return [delta, [kind, *parts], values, options]
 
     async def _start(self, target: list[Any], args: Any, named: Any) -> Any:
         if self.loop is None:
@@ -104,7 +103,7 @@ class Child(Objects):
         """Wait until a call of the program has ended."""
         assert self.loop is not None
         try:
-            delta = self._take("output").write()
+            delta = self._take("output")
         except TypeError:
             delta = None
         reply = self.ask("wait", delta, timeout)
@@ -133,42 +132,39 @@ class Child(Objects):
         self.describe(classes)
         if delta is not None:
             self.is_filling = True
-            changed, added, names = delta
-            update(self.table, Delta([tuple(it) for it in changed], added))
-            for name, data in names:
-                self.bind(name, data)
+            for name, value in update(self.table, delta).items():
+                self.bind(name, value)
             self.is_filling = False
         self.table.remember()
 
     # ── names ────────────────────────────────────────────────────────────────────────────────────
 
-    def bind(self, name: str, data: Data) -> None:
+    def bind(self, name: str, value: Any) -> None:
         """Bind a name to the program's value."""
-        value = _MISSING if data == UNBOUND else self.table.decode(data)
         self.known[name] = value
         cell = self.cells.get(name)
         if cell is None:
-            if value is _MISSING:
+            if value is MISSING:
                 self.globals.pop(name, None)
             else:
                 self.globals[name] = value
-        elif value is not _MISSING:
+        elif value is not MISSING:
             cell.cell_contents = value
         else:
             with suppress(ValueError):
                 del cell.cell_contents
 
     def read(self, name: str) -> Any:
-        """Return the value of a name, or `_MISSING`."""
+        """Return the value of a name, or `MISSING`."""
         cell = self.cells.get(name)
         if cell is None:
-            return self.globals.get(name, _MISSING)
+            return self.globals.get(name, MISSING)
         try:
             return cell.cell_contents
         except ValueError:
-            return _MISSING
+            return MISSING
 
-    def _take(self, *places: str) -> Delta:
+    def _take(self, *places: str) -> Data:
         """Return what has changed, and the names of these places that the code has bound.
 
         A value that cannot cross is left out, and one of the block's own names unbound. Raises
@@ -179,12 +175,12 @@ class Child(Objects):
             value = self.read(name)
             if value is self.known[name]:
                 continue
-            if value is not _MISSING and self.can_cross(value):
+            if value is not MISSING and self.can_cross(value):
                 found[name] = self.table.encode(value)
-            elif value is _MISSING or self.places[name] == "own":
+            elif value is MISSING or self.places[name] == "own":
                 found[name] = UNBOUND
         try:
-            delta = self.take_delta([*found.items()])
+            delta = self.take_delta([*map(list, found.items())])
         except StateError as error:
             self.table.forget_added()
             raise TypeError(str(error)) from None
@@ -195,7 +191,7 @@ class Child(Objects):
         """Raise TypeError if an output is bound to what ends with the code."""
         for name in [name for name, place in self.places.items() if place == "output"]:
             value = self.read(name)
-            is_bound = value is not self.known[name] and value is not _MISSING
+            is_bound = value is not self.known[name] and value is not MISSING
             if is_bound and (obstacle := self.find_obstacle(value)):
                 raise TypeError(f"`{name}`: {obstacle}")
 
@@ -210,7 +206,7 @@ class Child(Objects):
             self.places[name] = place.removeprefix("global ")
             if not place.startswith("global "):
                 self.cells[name] = CellType()
-            self.known[name] = _MISSING
+            self.known[name] = MISSING
         replaced = self._replace_builtins(set(start["modules"]))
         self.modules |= {name: rebuild.Module(name) for name, _ in start["members"]}
         self.read_delta(classes, delta)
@@ -264,7 +260,7 @@ class Child(Objects):
             raise TypeError(str(obstacle))
         data = ["shown", repr(value)] if obstacle else self.table.encode(value)
         delta = self._take("output", "own")
-        self.connection.send(["end", delta.write(), kind, data])
+        self.connection.send(["end", delta, kind, data])
 
     def _send_error(self, error: BaseException, code: CodeType) -> None:
         """Send an exception from the code: either raised for the program, or a mistake."""
@@ -290,9 +286,9 @@ class Child(Objects):
             text = f"TypeError: {problem}\n  when it raised {text}" if is_own else text
             is_own = False
             data = self.encode_error(error)
-            delta = Delta([], self.table.read_added())
+            delta = [[], self.table.write_added(len(self.table.known))[1], []]
         rest = [data, frames, is_own, self.raised.reraises, name, text]
-        self.connection.send(["failed", delta.write(), *rest])
+        self.connection.send(["failed", delta, *rest])
 
     # ── builtins that differ here ────────────────────────────────────────────────────────────────
 
@@ -324,7 +320,7 @@ class Child(Objects):
 
         def list_variables() -> dict[str, Any]:
             found = {name: self.read(name) for name in self.places}
-            return {name: value for name, value in found.items() if value is not _MISSING}
+            return {name: value for name, value in found.items() if value is not MISSING}
 
         sys.stdout = _Output(lambda text: self.ask("print", None, text, ""))
         return {
