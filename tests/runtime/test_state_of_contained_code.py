@@ -67,14 +67,14 @@ class Transaction:
         images, added = table.write_added(len(table.known))
         table.agree(changed, images)
         self.child.describe(self.pass_on(self.program.take_new()))
-        update(self.child.table, self.pass_on([rows, added, []]))
+        update(self.child.table, self.pass_on([rows, added, {}]))
         table.remember()
         self.child.table.remember()
 
     def run(self, code: str) -> Any:
         """Run code in the child; return what it has changed."""
         exec(code, self.names)
-        delta = self.child.take_delta([])
+        delta = self.child.take_delta({})
         self.child.table.remember()
         return self.pass_on(delta)
 
@@ -303,7 +303,7 @@ def test_forged_changes_are_refused(changed: Any) -> None:
     xs = [Row(1)]
     table = (both := Transaction(xs=xs)).program.table
     with pytest.raises((WireError, StateError)):
-        apply_delta(table, [changed, [], []], both.program)
+        apply_delta(table, [changed, [], {}], both.program)
     assert xs == [Row(1)]
 
 
@@ -321,7 +321,7 @@ def test_the_keys_of_a_set_are_filled_before_they_are_hashed() -> None:
 
 def test_a_list_that_is_being_sorted_is_not_taken_for_empty() -> None:
     both = Transaction(xs=(xs := [2, 1]))
-    both.names["take"] = lambda: both.child.take_delta([])
+    both.names["take"] = lambda: both.child.take_delta({})
     with pytest.raises(StateError, match="being sorted"):
         both.commit("xs.sort(key=lambda x: take())")
     assert xs == [2, 1]

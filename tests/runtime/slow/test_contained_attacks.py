@@ -137,11 +137,11 @@ def raw(*message):
     connection.send([*message])
     return connection.receive()
 def call_raw(target, *args):
-    return raw('call', [[], [], []], target, [*args], [])
+    return raw('call', [[], [], {}], target, [*args], {}, None)
 def change(number, keys, values):
-    return raw('call', [[[number, keys, values]], [], []], ['function', 0], [], [])
-def add(*rows, names=()):
-    return raw('call', [[], [*rows], [*names]], ['function', 0], [], [])
+    return raw('call', [[[number, keys, values]], [], {}], ['function', 0], [], {}, None)
+def add(*rows, names={}):
+    return raw('call', [[], [*rows], names], ['function', 0], [], {}, None)
 count = len(child.table.known)
 """
 
@@ -264,11 +264,11 @@ CHANGES = [
     "add(['set', '', [['Decimal', str(n)] for n in range(2000)], []])",
     "add(['frozenset', '', [float(n) for n in range(2000)], []])",
     "add(['dict', '', [k * (2**61 - 1) + 2**61 for k in range(2000)], [1] * 2000])",
-    "add(names=[['xs', 1]])",
-    "add(names=[['order', 1]])",
-    "add(names=[['__builtins__', 1]])",
-    "add(names=[[1, 1]])",
-    "add(names=[['out', ['r', 99]]])",
+    "add(names={'xs': 1})",
+    "add(names={'order': 1})",
+    "add(names={'__builtins__': 1})",
+    "add(names=[['out', 1]])",
+    "add(names={'out': ['r', 99]})",
     "add(names=3)",
 ]  # fmt: skip
 
@@ -298,19 +298,20 @@ VALUES = [
     "['Fraction', 1, 0]", "['zone', 'x', 'y']", "['unbound']", "['zzz']", "[[[[]]]]", "'x' * 100_000",
 ]  # fmt: skip
 SHAPES = [
-    "['call', V, ['function', 0], [], []]",
-    "['call', [V, [], []], ['function', 0], [], []]",
-    "['call', [[], V, []], ['function', 0], [], []]",
-    "['call', [[], [], V], ['function', 0], [], []]",
-    "['call', [[[V, V, V]], [], []], ['function', 0], [], []]",
-    "['call', [[[0, [V], [V]]], [], []], ['function', 0], [], []]",
-    "['call', [[], [V], []], ['function', 0], [], []]",
-    "['call', [[], [], [['out', V]]], ['function', 0], [], []]",
-    "['call', [[], [], []], V, [], []]",
-    "['call', [[], [], []], ['function', 0], V, []]",
-    "['call', [[], [], []], ['function', 0], [V], [[V, V]]]",
-    "['call', [[], [], []], ['function', 0], [], V]",
-    "['start', [[], [], []], ['function', 0], [V], [], V]",
+    "['call', V, ['function', 0], [], {}, None]",
+    "['call', [V, [], {}], ['function', 0], [], {}, None]",
+    "['call', [[], V, {}], ['function', 0], [], {}, None]",
+    "['call', [[], [], V], ['function', 0], [], {}, None]",
+    "['call', [[[V, V, V]], [], {}], ['function', 0], [], {}, None]",
+    "['call', [[[0, [V], [V]]], [], {}], ['function', 0], [], {}, None]",
+    "['call', [[], [V], {}], ['function', 0], [], {}, None]",
+    "['call', [[], [], {'out': V}], ['function', 0], [], {}, None]",
+    "['call', [[], [], {}], V, [], {}, None]",
+    "['call', [[], [], {}], ['function', 0], V, {}, None]",
+    "['call', [[], [], {}], ['function', 0], [V], {'x': V}, None]",
+    "['call', [[], [], {}], ['function', 0], [], V, None]",
+    "['call', [[], [], {}], ['function', 0], [V], {}, V]",
+    "['call', [[], [], {}], ['function', 0], [V], {}, 7]",
     "['wait', V, V]",
     "['wait', None, float('nan')]",
     "['wait', None, 10**400]",
@@ -318,13 +319,13 @@ SHAPES = [
     "['print', None, V, V]",
     "['note', None, V]",
     "['end', V, 1, None]",
-    "['end', [[], [], []], V, V]",
-    "['end', [[], [], [['out', V]]], 1, V]",
-    "['failed', [[], [], []], V, [], True, False, None, 'text']",
-    "['failed', [[], [], []], V, [[V, V]], True, True, V, V]",
-    "['failed', [[], [V], []], ['r', count], [], False, False, None, 'text']",
-    "['returned', [[], [], []], V]",
-    "['raised', [[], [], []], V]",
+    "['end', [[], [], {}], V, V]",
+    "['end', [[], [], {'out': V}], 1, V]",
+    "['failed', [[], [], {}], V, [], True, False, None, 'text']",
+    "['failed', [[], [], {}], V, [[V, V]], True, True, V, V]",
+    "['failed', [[], [V], {}], ['r', count], [], False, False, None, 'text']",
+    "['returned', [[], [], {}], V]",
+    "['raised', [[], [], {}], V]",
     "['interrupted', V]",
     "['crashed', V]",
     "['refused', V]",
@@ -350,7 +351,7 @@ JUMPS = {2: "return", 3: "break", 4: "continue"}
     ("kind", "label"), [*itertools.product(JUMPS, [None, *JUMPS.values(), "bare_return"])]
 )
 def test_only_jumps_that_the_block_offers_are_taken(kind: int, label: str | None) -> None:
-    code = f"connection.send(['end', [[], [], []], {kind}, 5])\nconnection.receive()"
+    code = f"connection.send(['end', [[], [], {{}}], {kind}, 5])\nconnection.receive()"
     done = run_hostile(code, labels=(label,) if label else ())
     assert isinstance(done, Jumped if JUMPS[kind] == label else Failed)
 
@@ -365,7 +366,7 @@ ENDING = ["SystemExit", "KeyboardInterrupt", "GeneratorExit"]
         "raise NAME(3)",
         "raise call(NAME, 3)",
         "raise [c for c in BaseException.__subclasses__() if c.__name__ == 'NAME'][0]()",
-        "connection.send(['failed', [[], [['error', '=builtins:NAME', [], [None, 3]]], []], ['r', count], "
+        "connection.send(['failed', [[], [['error', '=builtins:NAME', [], [None, 3]]], {}], ['r', count], "
         "[], True, False, None, ''])\nconnection.receive()",
     ],
 )
@@ -376,7 +377,7 @@ def test_code_does_not_end_the_program(code: str, name: str) -> None:
 # ── messages that cost more than their size ──────────────────────────────────────────────────────
 
 FAILED = (
-    "connection.send(['failed', [[], [['error', '=builtins:ValueError', [], [None, 'a']]], []], "
+    "connection.send(['failed', [[], [['error', '=builtins:ValueError', [], [None, 'a']]], {}], "
     "['r', count], FRAMES, OWN, False, None, TEXT])\nconnection.receive()"
 )
 
@@ -410,7 +411,7 @@ def test_a_message_is_counted_before_it_is_parsed(text: str) -> None:
 
 
 def test_a_child_that_does_not_read_is_stopped() -> None:
-    code = "big = 'x' * 10**6\nm = ['call', [[], [], []], encode(call), [['known', 'builtins', 'str'], big], []]\n"
+    code = "big = 'x' * 10**6\nm = ['call', [[], [], {}], encode(call), [['known', 'builtins', 'str'], big], {}, None]\n"
     code += "for _ in range(30):\n    connection.send(m)\nimport time\ntime.sleep(60)"
     with pytest.raises(njrt.errors.CodeTimeLimitError):
         run_hostile(code, seconds=3.0)

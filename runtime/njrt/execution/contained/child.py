@@ -1,7 +1,7 @@
 """The child: running one piece of code on its own copies of the program's objects.
 
     ["start", {...}, delta]                from the program: code, names, objects
-    ["call", delta, target, args, named]   to the program: what has changed so far, and a call
+    ["call", delta, target, args, ...]     to the program: what has changed so far, and a call
     ["end", delta, 3, None]                to the program: the code ended by `break`
 
 The program's names are variables here. Each message carries the outputs that the code has bound,
@@ -68,7 +68,7 @@ class Child(Objects):
             raise StateError("objects whose class computes `__hash__` by a call cannot be keys")
         if is_async:
             return self._start(target, args, named)
-        return self.ask("call", *self._encode_call(target, args, named))
+        return self.ask("call", *self._encode_call(target, args, named), None)
 
     def _encode_call(self, target: list[Any], args: Any, named: Any) -> list[Data]:
         kind, *parts = target
@@ -78,7 +78,7 @@ class Child(Objects):
                 parts[0] = self.table.encode(parts[0])
             is_exit = parts[-1] in ("__exit__", "__aexit__") and args[0] is not None
             values = [self.encode_error(args[0])] if is_exit else [*map(encode, args)]
-            options = [[key, encode(value)] for key, value in named.items()]
+            options = {key: encode(value) for key, value in named.items()}
             delta = self._take("output")
         except StateError as error:
             self.table.forget_added()
@@ -90,7 +90,7 @@ class Child(Objects):
             raise TypeError("`await` needs an async block")
         self.calls += 1
         number = self.calls
-        self.ask("start", *self._encode_call(target, args, named), number)
+        self.ask("call", *self._encode_call(target, args, named), number)
         future = self.loop.create_future()
         self.loop.waiting[number] = future
         try:
@@ -180,7 +180,7 @@ class Child(Objects):
             elif value is MISSING or self.places[name] == "own":
                 found[name] = UNBOUND
         try:
-            delta = self.take_delta([*map(list, found.items())])
+            delta = self.take_delta(found)
         except StateError as error:
             self.table.forget_added()
             raise TypeError(str(error)) from None
@@ -202,16 +202,16 @@ class Child(Objects):
         _, start, classes, delta = self.connection.receive()
         set_decimal_context(start["decimal"])
         code = marshal.loads(start["code"].encode("latin-1"))
-        for name, place in start["places"]:
+        for name, place in start["places"].items():
             self.places[name] = place.removeprefix("global ")
             if not place.startswith("global "):
                 self.cells[name] = CellType()
             self.known[name] = MISSING
         replaced = self._replace_builtins(set(start["modules"]))
-        self.modules |= {name: rebuild.Module(name) for name, _ in start["members"]}
+        self.modules |= {name: rebuild.Module(name) for name in start["members"]}
         self.read_delta(classes, delta)
-        for name, members in start["members"]:
-            held = {key: self.table.decode(data) for key, data in members}
+        for name, members in start["members"].items():
+            held = {key: self.table.decode(data) for key, data in members.items()}
             self.modules[name].__dict__.update(held)
         self.table.is_marked = _list_words(code).isdisjoint(_PAST_MARKS)
         private = {
@@ -286,7 +286,7 @@ class Child(Objects):
             text = f"TypeError: {problem}\n  when it raised {text}" if is_own else text
             is_own = False
             data = self.encode_error(error)
-            delta = [[], self.table.write_added(len(self.table.known))[1], []]
+            delta = [[], self.table.write_added(len(self.table.known))[1], {}]
         rest = [data, frames, is_own, self.raised.reraises, name, text]
         self.connection.send(["failed", delta, *rest])
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from njrt.errors import PolicyError
@@ -46,23 +46,16 @@ def execute_contained(snippet: Snippet, seconds: float | None) -> Execution:
 
     Raises DeadlineExceeded, or PolicyError if this system cannot contain code.
     """
-    with _start(snippet, seconds, is_async=False) as piece:
+    with start_child(seconds or _CPU_SECONDS) as child:
+        piece = Piece(snippet, child, is_async=False)
         return call_with_timeout(seconds, lambda: run_without_waiting(piece.converse()))
 
 
 async def aexecute_contained(snippet: Snippet, seconds: float | None) -> Execution:
     """Run a snippet of an async block; see `execute_contained`."""
-    with _start(snippet, seconds, is_async=True) as piece:
+    with start_child(seconds or _CPU_SECONDS) as child:
+        piece = Piece(snippet, child, is_async=True)
         return await await_with_timeout(seconds, piece.converse())
-
-
-@contextmanager
-def _start(snippet: Snippet, seconds: float | None, is_async: bool) -> Iterator[Piece]:
-    with (
-        start_child(seconds or _CPU_SECONDS) as child,
-        closing(Piece(snippet, child, is_async)) as piece,
-    ):
-        yield piece
 
 
 class Piece:
@@ -78,11 +71,6 @@ class Piece:
         self.calls: list[str] = []
         self.entered: list[tuple[Data, Callable[[BaseException | None], Any]]] = []
         """The program's context managers that the code has entered, and how they are left."""
-
-    def close(self) -> None:
-        self.session.close()
-        self.tasks.clear()
-        self.entered.clear()
 
     # ── the conversation ─────────────────────────────────────────────────────────────────────────
 
@@ -155,7 +143,7 @@ class Piece:
         names, delta, handled = self.session.start()
         start = {
             "code": dump_code(code),
-            "places": [[name, place] for name, place in self.names.places.items()],
+            "places": self.names.places,
             "members": names,
             "modules": sorted(self.names.modules),
             "borrowed": self.names.list_borrowed(),
@@ -175,9 +163,11 @@ class Piece:
         match message:
             case None:
                 raise WireError("the child has ended")
-            case ["call", delta, target, list(args), list(named)]:
-                self._answer(delta, target, args, named)
-            case ["start", delta, target, list(args), list(named), int(number)]:
+            case ["call", delta, target, list(args), dict(named), None]:
+                self._answer(delta, target, args, named, None)
+            case ["call", delta, target, list(args), dict(named), int(number)] if (
+                self.is_async and number not in self.tasks
+            ):
                 self._answer(delta, target, args, named, number)
             case ["cancel", None, int(number)]:
                 if number in self.tasks:
@@ -222,14 +212,15 @@ class Piece:
     # ── calls ────────────────────────────────────────────────────────────────────────────────────
 
     def _answer(
-        self, delta: Data, target: Data, args: Data, named: Data, number: int | None = None
+        self, delta: Data, target: Data, args: Data, named: Data, number: int | None
     ) -> None:
-        """Apply what the code has changed, and make a call of the program."""
+        """Apply what the code has changed, and make a call, or start one with a number."""
         self.scope.touches += 1
         self.session.commit(delta)
         try:
             function, is_writable = self.session.program.find_call(target)
-            values, options = self.session.decode_arguments(args, named)
+            values = [*map(self.session.decode, args)]
+            options = {key: self.session.decode(value) for key, value in named.items()}
             if target[0] == "set" and len(values) == 1:
                 owner = self.session.decode(target[1])
                 values = [self.session.decide_value(owner, target[2], values[0])]

@@ -54,7 +54,7 @@ def read_delta(table: Table, data: Data) -> Delta:
     deep, and for too many keys whose hash the other side can choose.
     """
     match data:
-        case [list(changed), list(added), list(names)]:
+        case [list(changed), list(added), dict(names)]:
             try:
                 return _Maker(table, added).read(changed, names)
             except BaseException:
@@ -121,7 +121,7 @@ class _Maker:
         self.images: dict[int, Image] = {}
         self.making: list[int] = []
 
-    def read(self, changed: list[Data], names: list[Data]) -> Delta:
+    def read(self, changed: list[Data], names: dict[str, Data]) -> Delta:
         for number, (tag, name, _, _) in self.rows.items():
             if tag not in FROZEN:
                 self.objects[number] = self._make_empty(tag, name)
@@ -137,7 +137,8 @@ class _Maker:
         if len(images) != len(changed):
             raise WireError("an object is changed twice")
         made = [self.images.get(number, ((), ())) for number in self.rows]
-        return Delta(images, made, dict(map(self._read_name, names)))
+        bound = {n: MISSING if it == UNBOUND else self._decode(it) for n, it in names.items()}
+        return Delta(images, made, bound)
 
     def _read_change(self, change: Data) -> tuple[int, Image]:
         match change:
@@ -147,12 +148,6 @@ class _Maker:
                 _check_shape(self.table.kinds[number][0], keys, values)
                 return number, self._decode_image(keys, values)
         raise WireError("not a change")
-
-    def _read_name(self, pair: Data) -> tuple[str, Any]:
-        match pair:
-            case [str(name), value]:
-                return name, MISSING if value == UNBOUND else self._decode(value)
-        raise WireError("not a name")
 
     def _make_empty(self, tag: str, name: str) -> Any:
         match tag, name:

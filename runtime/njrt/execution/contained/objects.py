@@ -2,7 +2,7 @@
 
 objects.encode_argument(d.values())     ["r", 7]: the program gets a list
 objects.find_obstacle([lambda: 1])      StateError: a function ends with the code
-objects.take_delta([])                  what has changed since the last message
+objects.take_delta({})                  what has changed since the last message
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Objects:
         is_collected = kind.__name__ in _COLLECTED and kind.__module__ == "builtins"
         return self.table.encode([*value] if is_collected else value)
 
-    def take_delta(self, names: list[list[Data]]) -> Data:
+    def take_delta(self, names: dict[str, Data]) -> Data:
         """Return what has changed since the last message, once the message's values are encoded."""
         table = self.table
         changed = table.find_changed()

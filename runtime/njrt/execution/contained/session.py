@@ -19,7 +19,7 @@ from njrt.execution.contained.making import Delta, read_delta
 from njrt.execution.contained.names import Names
 from njrt.execution.contained.program import Program, list_members
 from njrt.execution.contained.state import UNBOUND, Table
-from njrt.execution.contained.wire import Data, WireError, measure
+from njrt.execution.contained.wire import Data, measure
 
 Encode = Callable[[Any], Data]
 
@@ -48,14 +48,9 @@ class Session:
         self.program = Program({name, *names.scope.packages}, names.modules)
         self._done: list[Done] = []
 
-    def close(self) -> None:
-        self._done.clear()
-        self.names.close()
-        del self.program
-
     # ── to the child ─────────────────────────────────────────────────────────────────────────────
 
-    def start(self) -> tuple[list[Data], Data, Data]:
+    def start(self) -> tuple[Data, Data, Data]:
         """Return the members of modules, the state, and the exception that is being handled."""
         program, names = self.program, self.names
         modules = {
@@ -71,8 +66,10 @@ class Session:
         handled = None if isinstance(error, BaseExceptionGroup) else error
 
         def write(encode: Encode) -> Data:
-            pairs = [(name, held.items()) for name, held in modules.items()]
-            return [[name, [[key, encode(it)] for key, it in held]] for name, held in pairs]
+            return {
+                name: {key: encode(it) for key, it in held.items()}
+                for name, held in modules.items()
+            }
 
         delta, (members, raised) = self.take(lambda encode: [write(encode), encode(handled)])
         program.mark_writable([it for held in modules.values() for it in held.values()])
@@ -104,7 +101,7 @@ class Session:
         try:
             changed = table.find_changed()
             names = self.names.list_changed()
-            bound = [[name, self._encode(name, it)] for name, it in names]
+            bound = {name: self._encode(name, it) for name, it in names}
             rows = table.write_changed(changed)
             images, added = table.write_added(known)
             first = len(table.objects)
@@ -177,10 +174,6 @@ class Session:
                 return Shown(text)
         return self.program.table.decode(data)
 
-    def decode_arguments(self, args: Data, named: Data) -> tuple[list[Any], dict[str, Any]]:
-        pairs = [(key, value) for key, value in map(_read_pair, named)]
-        return [*map(self.decode, args)], {key: self.decode(value) for key, value in pairs}
-
     def decode_mistake(self, data: Data, error: Data) -> Any:
         """Return the exception of code that failed, whose changes are not applied."""
         table = self.program.table
@@ -197,10 +190,3 @@ class Session:
         undo(self._done)
         self._done.clear()
         self.names.restore()
-
-
-def _read_pair(pair: Data) -> tuple[str, Data]:
-    match pair:
-        case [str(key), value]:
-            return key, value
-    raise WireError("not a named argument")
