@@ -562,6 +562,37 @@ def look() -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("while True: pass", "Interruption"),
+        ("stop()", "KeyboardInterrupt"),
+        ("try: stop()\n    except BaseException: pass\n    finally: stop()", "KeyboardInterrupt"),
+        ("import os\n    os._exit(3)", "WireError"),
+        ("1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_a_manager_of_the_program_is_left_however_the_code_ends(body: str, kind: str) -> None:
+    seen: list[str] = []
+
+    class Lock:
+        """Is entered and left by calls, as its methods name a variable."""
+
+        def __enter__(self) -> None:
+            seen.append("entered")
+
+        def __exit__(self, kind: Any, *_: Any) -> None:
+            seen.append(kind.__name__)
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    lock = Lock()
+    with suppress(CodeTimeLimitError, KeyboardInterrupt):
+        contain(f"with lock:\n    {body}", lambda: (lock, stop), seconds=0.5)
+    assert seen == ["entered", kind]
+
+
+@pytest.mark.parametrize(
     "code",
     [
         "import ctypes\nctypes.string_at(0)",

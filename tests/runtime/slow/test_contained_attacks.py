@@ -134,12 +134,12 @@ def raw(*message):
     connection.send([*message])
     return connection.receive()
 def call_raw(target, *args):
-    return raw('call', [[], [], []], target, [*args], [])
-def change(number, row):
-    return raw('call', [[[number, row]], [], []], ['function', 0], [], [])
-def add(*rows, names=()):
-    return raw('call', [[], [*rows], [*names]], ['function', 0], [], [])
-count = len(child.table.rows)
+    return raw('call', [[], [], {}], target, [*args], {}, None)
+def change(number, keys, values):
+    return raw('call', [[[number, keys, values]], [], {}], ['function', 0], [], {}, None)
+def add(*rows, names={}):
+    return raw('call', [[], [*rows], names], ['function', 0], [], {}, None)
+count = len(child.table.known)
 """
 
 
@@ -187,68 +187,85 @@ def test_only_what_the_text_names_is_called(target: str) -> None:
 # ── changes that the code may not make ───────────────────────────────────────────────────────────
 
 CHANGES = [
-    "change(refs['order'][1], ['object', key, [], ['number', 1, '_secret', 'x']])",
-    "change(refs['order'][1], ['object', key, [], ['number', 1, 'check', 5]])",
-    "change(refs['order'][1], ['object', key, [], ['number', 1, 'approved', True]])",
-    "change(refs['order'][1], ['object', key, [], ['number', 1, 'kind', 'x']])",
-    "change(refs['order'][1], ['object', key, [], ['number', 1, '__class__', ['class', key]]])",
-    "change(refs['order'][1], ['object', 'x:Y', [], ['number', 1]])",
-    "change(refs['order'][1], ['list', '', [], []])",
-    "change(refs['point'][1], ['tuple', child.table.kinds[refs['point'][1]][1], [5, 6], []])",
-    "change(refs['price'][1], ['object', child.table.kinds[refs['price'][1]][1], [], ['cents', 5]])",
-    "change(refs['path'][1], ['handle', 'pathlib:PosixPath', [], ['x', 1]])",
-    "change(99, ['list', '', [], []])",
-    "change(-1, ['list', '', [], []])",
-    "change(True, ['list', '', [], []])",
-    "change(refs['xs'][1], ['list', '', [['r', 99]], []])",
-    "change(refs['xs'][1], ['list', '', [['r', -1]], []])",
-    "change(refs['xs'][1], ['list', '', [{}], []])",
-    "change(refs['xs'][1], ['list', '', [[]], []])",
-    "change(refs['xs'][1], ['list', '', [['zzz']], []])",
-    "change(refs['xs'][1], ['list', '', [['known', 'os', 'system']], []])",
-    "change(refs['xs'][1], ['list', '', [['known', 'operator', 'attrgetter']], []])",
-    "change(refs['xs'][1], ['list', '', [['module', 'subprocess']], []])",
-    "change(refs['xs'][1], ['list', '', [['zone', '../../etc/passwd', '']], []])",
-    "change(refs['xs'][1], ['list', '', [['Decimal', []]], []])",
-    "change(refs['xs'][1], ['list', '', [['slice']], []])",
-    "change(refs['xs'][1], ['list', '', [1], ['x', 1]])",
-    "change(refs['xs'][1], ['list', '', 3, []])",
-    "change(refs['xs'][1], None)",
-    "add(['object', key, [], ['number', 1]])",
+    "change(refs['order'][1], ['number', '_secret'], [1, 'x'])",
+    "change(refs['order'][1], ['number', 'check'], [1, 5])",
+    "change(refs['order'][1], ['number', 'approved'], [1, True])",
+    "change(refs['order'][1], ['number', 'kind'], [1, 'x'])",
+    "change(refs['order'][1], ['number', '__class__'], [1, ['class', key]])",
+    "change(refs['order'][1], ['number'], [])",
+    "change(refs['order'][1], [], [1])",
+    "change(refs['point'][1], [], [5, 6])",
+    "change(refs['price'][1], ['cents'], [5])",
+    "change(refs['path'][1], ['x'], [1])",
+    "change(refs['path'][1], [], [])",
+    "change(99, [], [])",
+    "change(-1, [], [])",
+    "change(True, [], [])",
+    "change(refs['xs'][1], [], [['r', 99]])",
+    "change(refs['xs'][1], [], [['r', -1]])",
+    "change(refs['xs'][1], [], [['r', True]])",
+    "change(refs['xs'][1], [], [['r', 'x']])",
+    "change(refs['xs'][1], [], [['r', []]])",
+    "change(refs['xs'][1], [], [['r', 0, 0]])",
+    "change(refs['xs'][1], [], [{}])",
+    "change(refs['xs'][1], [], [[]])",
+    "change(refs['xs'][1], [], [[[]]])",
+    "change(refs['xs'][1], [], [['zzz']])",
+    "change(refs['xs'][1], [], [['known', 'os', 'system']])",
+    "change(refs['xs'][1], [], [['known', 'operator', 'attrgetter']])",
+    "change(refs['xs'][1], [], [['module', 'subprocess']])",
+    "change(refs['xs'][1], [], [['zone', '../../etc/passwd', '']])",
+    "change(refs['xs'][1], [], [['Decimal', []]])",
+    "change(refs['xs'][1], [], [['slice']])",
+    "change(refs['xs'][1], ['x'], [1])",
+    "change(refs['xs'][1], [], 3)",
+    "change(refs['xs'][1], None, [])",
+    "add(['object', key, ['number'], [1]])",
     "add(['object', 'os:system', [], []])",
     "add(['object', 'builtins:object', [], []])",
     "add(['handle', 'os:x', [], []])",
     "add(['remote', key, [], []])",
-    "add(['tuple', child.table.kinds[refs['point'][1]][1], [1], []])",
-    "add(['tuple', key, [1], []])",
-    "add(['list', key, [1], []])",
+    "add(['tuple', child.table.kinds[refs['point'][1]][1], [], [1]])",
+    "add(['tuple', key, [], [1]])",
+    "add(['list', key, [], [1]])",
+    "add(['list', '', [1], []])",
+    "add(['set', '', [], [1]])",
+    "add(['dict', '', [1], []])",
     "add(['dict', 'defaultdict=system', [], []])",
     "add(['dict', 'defaultdict=?', [], []])",
     "add(['deque', 'x', [], []])",
-    "add(['error', '=builtins:SystemExit', [None, 1], []])",
-    "add(['error', '=builtins:UnicodeDecodeError', [None, 'e', ['b', 'A'], 0, -9, 'r'], []])",
-    "add(['error', '=builtins:print', [None], []])",
-    "add(['error', '=builtins:type', [None], []])",
-    "add(['error', '=os:error', [None], []])",
+    "add(['deque', '-1', [], []])",
+    "add(['deque', '', ['x'], []])",
+    "add(['error', '=builtins:SystemExit', [], [None, 1]])",
+    "add(['error', '=builtins:UnicodeDecodeError', [], [None, 'e', ['b', 'A'], 0, -9, 'r']])",
+    "add(['error', '=builtins:print', [], [None]])",
+    "add(['error', '=builtins:type', [], [None]])",
+    "add(['error', '=os:error', [], [None]])",
     "add(['error', '=builtins:KeyError', [], []])",
-    "add(['error', '=builtins:ExceptionGroup', [None, 'm', 1], []])",
-    "add(['group', '=builtins:ExceptionGroup', ['m', 1], []])",
-    "add(['group', '=builtins:ExceptionGroup', ['m'], []])",
-    "add(['tuple', '', [['r', count]], []])",
+    "add(['error', '=builtins:KeyError', ['a', 'b'], ['', 1]])",
+    "add(['error', '=builtins:KeyError', ['_a'], ['', 1, 1]])",
+    "add(['error', '=builtins:KeyError', [], ['', ['r', count]]])",
+    "add(['error', '=builtins:ExceptionGroup', [], [None, 'm', 1]])",
+    "add(['group', '=builtins:ExceptionGroup', [], ['m', 1]])",
+    "add(['group', '=builtins:ExceptionGroup', [], ['m']])",
+    "add(['tuple', '', [], [['r', count]]])",
     "add(['frozenset', '', [['r', count + 1]], []], ['frozenset', '', [['r', count]], []])",
-    "add(*[['tuple', '', [['r', count + 1 + n]], []] for n in range(300_000)], ['tuple', '', [], []])",
-    "add(*[['tuple', '', [['r', count + n - 1]] if n else [], []] for n in range(5000)])",
-    "add(['tuple', '', [1], []], *[['tuple', '', 2 * [['r', count + n]], []] for n in range(60)], ['set', '', [['r', count + 60]], []])",
-    "add(['tuple', '', [1], []], ['set', '', [['r', count], ['r', count]], []])",
-    "add(['tuple', '', [1], []], ['dict', '', [['r', count], 1, ['r', count], 1], []])",
-    "add(['tuple', '', [0] * 9_000, []], *[['tuple', '', [['r', count], n], []] for n in range(2_000)])",
-    "add(['dict', '', [['r', count], 1], []])",
+    "add(*[['tuple', '', [], [['r', count + 1 + n]]] for n in range(300_000)], ['tuple', '', [], []])",
+    "add(*[['tuple', '', [], [['r', count + n - 1]] if n else []] for n in range(5000)])",
+    "add(['tuple', '', [], [1]], *[['tuple', '', [], 2 * [['r', count + n]]] for n in range(60)], ['set', '', [['r', count + 60]], []])",
+    "add(['tuple', '', [], [1]], ['set', '', [['r', count], ['r', count]], []])",
+    "add(['tuple', '', [], [1]], ['dict', '', [['r', count], ['r', count]], [1, 1]])",
+    "add(['tuple', '', [], [0] * 9_000], *[['tuple', '', [], [['r', count], n]] for n in range(2_000)])",
+    "add(['dict', '', [['r', count]], [1]])",
     "add(['set', '', [float(n) for n in range(2000)], []])",
-    "add(['dict', '', [n for k in range(2000) for n in (k * (2**61 - 1) + 2**61, 1)], []])",
-    "add(names=[['xs', 1]])",
-    "add(names=[['order', 1]])",
-    "add(names=[['__builtins__', 1]])",
-    "add(names=[[1, 1]])",
+    "add(['set', '', [['Decimal', str(n)] for n in range(2000)], []])",
+    "add(['frozenset', '', [float(n) for n in range(2000)], []])",
+    "add(['dict', '', [k * (2**61 - 1) + 2**61 for k in range(2000)], [1] * 2000])",
+    "add(names={'xs': 1})",
+    "add(names={'order': 1})",
+    "add(names={'__builtins__': 1})",
+    "add(names=[['out', 1]])",
+    "add(names={'out': ['r', 99]})",
     "add(names=3)",
 ]  # fmt: skip
 
@@ -278,18 +295,20 @@ VALUES = [
     "['Fraction', 1, 0]", "['zone', 'x', 'y']", "['unbound']", "['zzz']", "[[[[]]]]", "'x' * 100_000",
 ]  # fmt: skip
 SHAPES = [
-    "['call', V, ['function', 0], [], []]",
-    "['call', [V, [], []], ['function', 0], [], []]",
-    "['call', [[], V, []], ['function', 0], [], []]",
-    "['call', [[], [], V], ['function', 0], [], []]",
-    "['call', [[[V, V]], [], []], ['function', 0], [], []]",
-    "['call', [[], [V], []], ['function', 0], [], []]",
-    "['call', [[], [], [['out', V]]], ['function', 0], [], []]",
-    "['call', [[], [], []], V, [], []]",
-    "['call', [[], [], []], ['function', 0], V, []]",
-    "['call', [[], [], []], ['function', 0], [V], [[V, V]]]",
-    "['call', [[], [], []], ['function', 0], [], V]",
-    "['start', [[], [], []], ['function', 0], [V], [], V]",
+    "['call', V, ['function', 0], [], {}, None]",
+    "['call', [V, [], {}], ['function', 0], [], {}, None]",
+    "['call', [[], V, {}], ['function', 0], [], {}, None]",
+    "['call', [[], [], V], ['function', 0], [], {}, None]",
+    "['call', [[[V, V, V]], [], {}], ['function', 0], [], {}, None]",
+    "['call', [[[0, [V], [V]]], [], {}], ['function', 0], [], {}, None]",
+    "['call', [[], [V], {}], ['function', 0], [], {}, None]",
+    "['call', [[], [], {'out': V}], ['function', 0], [], {}, None]",
+    "['call', [[], [], {}], V, [], {}, None]",
+    "['call', [[], [], {}], ['function', 0], V, {}, None]",
+    "['call', [[], [], {}], ['function', 0], [V], {'x': V}, None]",
+    "['call', [[], [], {}], ['function', 0], [], V, None]",
+    "['call', [[], [], {}], ['function', 0], [V], {}, V]",
+    "['call', [[], [], {}], ['function', 0], [V], {}, 7]",
     "['wait', V, V]",
     "['wait', None, float('nan')]",
     "['wait', None, 10**400]",
@@ -297,13 +316,13 @@ SHAPES = [
     "['print', None, V, V]",
     "['note', None, V]",
     "['end', V, 1, None]",
-    "['end', [[], [], []], V, V]",
-    "['end', [[], [], [['out', V]]], 1, V]",
-    "['failed', [[], [], []], V, [], True, False, None, 'text']",
-    "['failed', [[], [], []], V, [[V, V]], True, True, V, V]",
-    "['failed', [[], [V], []], ['r', count], [], False, False, None, 'text']",
-    "['returned', [[], [], []], V]",
-    "['raised', [[], [], []], V]",
+    "['end', [[], [], {}], V, V]",
+    "['end', [[], [], {'out': V}], 1, V]",
+    "['failed', [[], [], {}], V, [], True, False, None, 'text']",
+    "['failed', [[], [], {}], V, [[V, V]], True, True, V, V]",
+    "['failed', [[], [V], {}], ['r', count], [], False, False, None, 'text']",
+    "['returned', [[], [], {}], V]",
+    "['raised', [[], [], {}], V]",
     "['interrupted', V]",
     "['crashed', V]",
     "['refused', V]",
@@ -329,7 +348,7 @@ JUMPS = {2: "return", 3: "break", 4: "continue"}
     ("kind", "label"), [*itertools.product(JUMPS, [None, *JUMPS.values(), "bare_return"])]
 )
 def test_only_jumps_that_the_block_offers_are_taken(kind: int, label: str | None) -> None:
-    code = f"connection.send(['end', [[], [], []], {kind}, 5])\nconnection.receive()"
+    code = f"connection.send(['end', [[], [], {{}}], {kind}, 5])\nconnection.receive()"
     done = run_hostile(code, labels=(label,) if label else ())
     assert isinstance(done, Jumped if JUMPS[kind] == label else Failed)
 
@@ -344,7 +363,7 @@ ENDING = ["SystemExit", "KeyboardInterrupt", "GeneratorExit"]
         "raise NAME(3)",
         "raise call(NAME, 3)",
         "raise [c for c in BaseException.__subclasses__() if c.__name__ == 'NAME'][0]()",
-        "connection.send(['failed', [[], [['error', '=builtins:NAME', [None, 3], []]], []], ['r', count], "
+        "connection.send(['failed', [[], [['error', '=builtins:NAME', [], [None, 3]]], {}], ['r', count], "
         "[], True, False, None, ''])\nconnection.receive()",
     ],
 )
@@ -355,7 +374,7 @@ def test_code_does_not_end_the_program(code: str, name: str) -> None:
 # ── messages that cost more than their size ──────────────────────────────────────────────────────
 
 FAILED = (
-    "connection.send(['failed', [[], [['error', '=builtins:ValueError', [None, 'a'], []]], []], "
+    "connection.send(['failed', [[], [['error', '=builtins:ValueError', [], [None, 'a']]], {}], "
     "['r', count], FRAMES, OWN, False, None, TEXT])\nconnection.receive()"
 )
 
@@ -389,7 +408,7 @@ def test_a_message_is_counted_before_it_is_parsed(text: str) -> None:
 
 
 def test_a_child_that_does_not_read_is_stopped() -> None:
-    code = "big = 'x' * 10**6\nm = ['call', [[], [], []], encode(call), [['known', 'builtins', 'str'], big], []]\n"
+    code = "big = 'x' * 10**6\nm = ['call', [[], [], {}], encode(call), [['known', 'builtins', 'str'], big], {}, None]\n"
     code += "for _ in range(30):\n    connection.send(m)\nimport time\ntime.sleep(60)"
     with pytest.raises(njrt.errors.CodeTimeLimitError):
         run_hostile(code, seconds=3.0)

@@ -11,9 +11,9 @@ leaves it only its socket, memory and clocks. The program does three things for 
 data, applies changes to it after checking them, and calls functions and methods.
 
     wire       values and messages, for both sides
-    state      objects by number and their rows, for both sides
-    contents   reading objects, and finding those that have changed, for both sides
-    making     checking rows, and making objects of them, for both sides
+    contents   what each kind of object holds, and which have changed, for both sides
+    state      objects by number, and what both sides know of them
+    making     checking what has come, and making objects of it, for both sides
     apply      the program: applying changes, whole or not at all, and undoing them
     changes    the program: changes as data for people who decide about them
     program    the program: what is sent, what may change, what is called

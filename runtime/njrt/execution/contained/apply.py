@@ -12,14 +12,22 @@ attribute may be set. If applying fails all the same, such as by the program's `
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from njrt.execution.contained.contents import MISSING, UNCHANGING, find_reader, iterate, set_raw
-from njrt.execution.contained.making import check_keys, make_objects
-from njrt.execution.contained.state import Delta, Row, Table, decode_value, is_same
-from njrt.execution.contained.wire import Data, WireError
+from njrt.execution.contained.contents import (
+    MISSING,
+    SEQUENCES,
+    Image,
+    find_reader,
+    is_identical,
+    read,
+    restore,
+    set_raw,
+)
+from njrt.execution.contained.making import Delta, read_delta
+from njrt.execution.contained.state import Table
+from njrt.execution.contained.wire import Data
 from njrt.records import record
 
 
@@ -38,14 +46,6 @@ class Rules(Protocol):
 
 
 @record
-class Image:
-    """The contents of an object at one moment."""
-
-    items: list[Any]
-    attributes: dict[str, Any]
-
-
-@record
 class Done:
     """A change that was applied."""
 
@@ -56,232 +56,185 @@ class Done:
 
 
 @record
-class _Change:
+class Difference:
+    """What differs between two contents of an object."""
+
     number: int
     tag: str
-    before: Row
-    after: Row
     value: Any
-    attributes: dict[str, Any]
-    """The new values of the attributes that differ, or `MISSING`."""
+    before: Image
+    after: Image
+    parts: Mapping[str, tuple[Any, Any]]
+    """The attributes, keys or members that differ, each with its new value, or `MISSING`."""
+    start: int = 0
+    """Where the items of a sequence begin to differ."""
+    is_reordered: bool = False
+    """Whether the code has removed keys and added them again."""
 
 
-Decide = Callable[[Delta, Sequence[Any]], Delta]
-"""Returns the delta to apply in place of a checked one; gets it with all objects by number."""
+Decide = Callable[[Delta, Sequence[Difference]], Delta]
+"""Returns the changes to apply in place of checked ones."""
 
 
 def apply_delta(
-    table: Table, delta: Delta, rules: Rules, decide: Decide | None = None
-) -> list[Done]:
-    """Apply changes, and give numbers to the new objects; return what was done.
+    table: Table, data: Data, rules: Rules, decide: Decide | None = None
+) -> tuple[list[Done], Delta, Delta]:
+    """Apply changes, and give numbers to the new objects.
 
-    The other side knows `delta`, even if `decide` returns another one. Raises WireError for what
-    is no change, StateError for a change that is not allowed, ConflictError, and exceptions of
-    `decide` and of the program's own methods; in each case nothing has changed.
+    Returns what was done, what the other side knows, and what was applied, which differs if
+    `decide` returns other changes. Raises WireError for what is no change, StateError for a change
+    that is not allowed, ConflictError, and exceptions of `decide` and of the program's own methods;
+    in each case nothing has changed.
     """
-    changes, made, objects = _check(table, delta, rules)
-    if decide is not None:
-        changes, made, objects = _check(table, decide(delta, objects), rules)
-    images = [(it, take_image(it.value, it.tag)) for it in changes]
+    asked = delta = read_delta(table, data)
+    images: list[tuple[Difference, Image]] = []
     try:
+        changes = _check(table, delta, rules)
+        if decide is not None:
+            delta = decide(asked, changes)
+            changes = changes if delta is asked else _check(table, delta, rules)
+        images += [(it, _take_image(it.value, it.tag)) for it in changes]
         for change in changes:
-            _change(table, objects, change)
+            _change(change, setattr, delattr)
     except BaseException:
         for change, image in images:
-            _put_back(change.value, change.tag, image, take_image(change.value, change.tag))
+            _put_back(change.value, change.tag, image, _take_image(change.value, change.tag))
+        table.forget_added()
         raise
-    table.add_made(made, delta.added)
-    table.agree(delta.changed, delta.added)
-    return [Done(it.value, it.tag, was, take_image(it.value, it.tag)) for it, was in images]
+    table.agree(asked.changed, asked.images)
+    done = [Done(it.value, it.tag, was, _take_image(it.value, it.tag)) for it, was in images]
+    return done, asked, delta
 
 
-def _check(
-    table: Table, delta: Delta, rules: Rules
-) -> tuple[list[_Change], list[Any], Sequence[Any]]:
-    """Return the changes, the new objects and all objects, if everything is allowed."""
+def _check(table: Table, delta: Delta, rules: Rules) -> list[Difference]:
+    """Return the changes if everything is allowed."""
     elsewhere = table.find_changed() if delta.changed else {}
-    made = make_objects(delta.added, table)
-    objects = [*table.objects, *made]
-    for value, row in zip(made, delta.added, strict=True):
-        for name in row[3][::2]:
-            rules.check_attribute(value, name, find_reader(type(value))(value)[name])
-    changes = [_prepare(table, objects, *pair) for pair in delta.changed]
+    for number, (names, values) in enumerate(delta.images, len(table.known)):
+        if table.kinds[number][0] in ("object", "error"):
+            for name, new in zip(names, values[len(values) - len(names) :], strict=True):
+                rules.check_attribute(table.objects[number], name, new)
+    changes = [*list_differences(table, delta.changed)]
     for change in changes:
         rules.check_change(change.number, change.value)
-        for name, new in change.attributes.items():
+        for name, new in change.parts.values() if change.tag == "object" else ():
             rules.check_attribute(change.value, name, new)
         if change.number in elsewhere:
-            _check_conflict(change, elsewhere[change.number])
-    return changes, made, objects
+            _check_conflict(table, change, elsewhere[change.number])
+    return changes
 
 
-def update(table: Table, delta: Delta) -> None:
-    """Apply the changes of the program in the child, which trusts it."""
-    made = make_objects(delta.added, table)
-    objects = [*table.objects, *made]
-    for number, row in delta.changed:
-        change = _prepare(table, objects, number, row)
-        _change_items(table, objects, change)
-        for name, new in change.attributes.items():
-            set_raw(change.value, name, new)
-    table.add_made(made, delta.added)
-    table.agree(delta.changed, delta.added)
-
-
-def _prepare(table: Table, objects: Sequence[Any], number: int, after: Row) -> _Change:
-    before = table.rows[number]
-    if after[:2] != before[:2] or after[0] in UNCHANGING:
-        raise WireError("an object cannot change its kind")
-    old, new = pair_attributes(before), pair_attributes(after)
-    names = [it for it in new if it not in old or not is_same(old[it], new[it])]
-    attributes = {it: _decode(table, new[it], objects) for it in names}
-    attributes |= dict.fromkeys(old.keys() - new.keys(), MISSING)
-    return _Change(number, after[0], before, after, table.objects[number], attributes)
-
-
-def pair_attributes(row: Row) -> dict[str, Data]:
-    """Return the attributes of a row by name."""
-    return dict(zip(row[3][::2], row[3][1::2], strict=True))
-
-
-def _decode(table: Table, data: Data, objects: Sequence[Any]) -> Any:
-    return decode_value(data, objects, table.side)
+def update(table: Table, data: Data) -> Mapping[str, Any]:
+    """Apply the changes of the program in the child, which trusts it; return the names."""
+    delta = read_delta(table, data)
+    for change in list_differences(table, delta.changed):
+        _change(change, set_raw, lambda value, name: set_raw(value, name, MISSING))
+    table.agree(delta.changed, delta.images)
+    return delta.names
 
 
 # ── differences ──────────────────────────────────────────────────────────────────────────────────
 
 
-def find_start(before: Sequence[Data], after: Sequence[Data]) -> int:
+def list_differences(table: Table, changed: Mapping[int, Image]) -> Iterator[Difference]:
+    """Return how contents differ from those that both sides know."""
+    for number, after in changed.items():
+        tag, before = table.kinds[number][0], table.known[number]
+        parts: Pairs = {}
+        start, is_reordered = 0, False
+        if tag in SEQUENCES:
+            start = _find_start(table, before[1], after[1])
+        else:
+            old, new = table.pair(tag, before), table.pair(tag, after)
+            parts = _find_parts(table, old, new)
+            if tag == "dict":
+                order = [*(it for it in old if it in new), *(it for it in new if it not in old)]
+                is_reordered = order != [*new]
+        yield Difference(
+            number, tag, table.objects[number], before, after, parts, start, is_reordered
+        )
+
+
+Pairs = dict[str, tuple[Any, Any]]
+
+
+def _find_parts(table: Table, old: Pairs, new: Pairs) -> Pairs:
+    put = {
+        text: pair
+        for text, pair in new.items()
+        if text not in old or not table.is_same(pair[1], old[text][1])
+    }
+    return put | {text: (old[text][0], MISSING) for text in old if text not in new}
+
+
+def _find_start(table: Table, before: Sequence[Any], after: Sequence[Any]) -> int:
     """Return where two lists of items begin to differ."""
     pairs = enumerate(zip(before, after, strict=False))
     most = min(len(before), len(after))
-    return next((n for n, pair in pairs if not is_same(*pair)), most)
+    return next((n for n, pair in pairs if not table.is_same(*pair)), most)
 
 
-def key_items(row: Row) -> dict[str, tuple[Data, Data]]:
-    """Return the keys and values of a dict's or set's row, by the text of the key's data."""
-    items = row[2]
-    if row[0] == "set":
-        return {repr(it): (it, None) for it in items}
-    return {repr(key): (key, it) for key, it in zip(items[::2], items[1::2], strict=True)}
-
-
-def _check_conflict(change: _Change, now: Row) -> None:
+def _check_conflict(table: Table, change: Difference, now: Image) -> None:
     """Raise ConflictError if the program has changed the same part of an object meanwhile."""
-    old, held, set_ = (pair_attributes(row) for row in (change.before, now, change.after))
-    both = {
-        it
-        for it in change.attributes
-        if not (is_same(old.get(it), held.get(it)) or is_same(set_.get(it), held.get(it)))
-    }
-    if change.tag in ("dict", "set"):
-        was, has, new = (key_items(it) for it in (change.before, now, change.after))
-        theirs = {key for key in was | has if not is_same(was.get(key), has.get(key))}
-        ours = {key for key in theirs if not is_same(was.get(key), new.get(key))}
-        both |= {key for key in ours if not is_same(has.get(key), new.get(key))}
-    elif not is_same(change.before[2], now[2]) and not is_same(change.before[2], change.after[2]):
-        length = len(change.before[2])
-        starts = {find_start(change.before[2], it) for it in (now[2], change.after[2])}
-        if starts != {length} or change.tag != "list":
-            both.add("its items")
+    if change.tag in SEQUENCES:
+        items = change.before[1]
+        starts = {_find_start(table, items, now[1]), change.start}
+        both = [] if starts == {len(items)} and change.tag == "list" else ["items"]
+    else:
+        theirs = _find_parts(
+            table, table.pair(change.tag, change.before), table.pair(change.tag, now)
+        )
+        both = [
+            text
+            for text, (_, new) in change.parts.items()
+            if text in theirs and not table.is_same(theirs[text][1], new)
+        ]
     if both:
         kind = type(change.value).__name__
         raise ConflictError(
-            f"the program has changed {', '.join(sorted(both))} of a {kind} at the same time; "
+            f"the program has changed {', '.join(both)} of a {kind} at the same time; "
             "run the code again"
         )
 
 
-def _change(table: Table, objects: Sequence[Any], change: _Change) -> None:
-    """Change an object as the program's own code would set its attributes."""
-    _change_items(table, objects, change)
-    for name, new in change.attributes.items():
-        if new is MISSING:
-            delattr(change.value, name)
-        else:
-            setattr(change.value, name, new)
-
-
-def _change_items(table: Table, objects: Sequence[Any], change: _Change) -> None:
-    """Change the items by the difference, so that what is being iterated is not emptied."""
-    value, tag = change.value, change.tag
-    before, after = change.before[2], change.after[2]
-    if is_same(before, after):
-        return
-    if tag in ("dict", "set"):
-        _change_keys(table, objects, change)
-        return
-    start = find_start(before, after)
-    new = [_decode(table, it, objects) for it in after[start:]]
-    if tag == "list":
-        is_appended = start == len(before)  # the program may have appended meanwhile
-        list.__setitem__(value, slice(len(value) if is_appended else start, None), new)
-    else:
-        for _ in range(len(value) - start):
-            value.pop()
-        value.extend(new)
-
-
-def _change_keys(table: Table, objects: Sequence[Any], change: _Change) -> None:
-    value, tag = change.value, change.tag
-    was, now = key_items(change.before), key_items(change.after)
-    removed = [_decode(table, was[it][0], objects) for it in was if it not in now]
-    put = {it: now[it] for it in now if it not in was or not is_same(was[it], now[it])}
-    pairs = [(_decode(table, k, objects), _decode(table, v, objects)) for k, v in put.values()]
-    check_keys(key for key, _ in pairs)
-    if tag == "set":
-        set.difference_update(value, removed)
-        set.update(value, [key for key, _ in pairs])
-        return
-    kind: Any = OrderedDict if isinstance(value, OrderedDict) else dict
-    for key in removed:
-        kind.pop(value, key, None)
-    for key, new in pairs:
-        kind.__setitem__(value, key, new)
-    order = [*(it for it in was if it in now), *(it for it in now if it not in was)]
-    if order != [*now]:  # the code has removed keys and added them again
-        for key, _ in now.values():
-            found = _decode(table, key, objects)
-            kind.__setitem__(value, found, kind.pop(value, found))
-
-
-# ── images ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def take_image(value: Any, tag: str) -> Image:
-    """Return the contents of an object, with its private attributes."""
-    return Image([*iterate(tag, value)], dict(find_reader(type(value))(value)))
-
-
-def _put_back(value: Any, tag: str, before: Image, after: Image) -> None:
-    """Put back contents that were changed from one image to another, as far as they still are.
-
-    The program's methods do not run.
-    """
-    now = take_image(value, tag)
-    if not _is_identical(before.items, after.items) and _is_identical(now.items, after.items):
-        _restore_items(value, tag, before.items)
-    for name in dict.fromkeys((*before.attributes, *after.attributes)):
-        was, new = (each.attributes.get(name, MISSING) for each in (before, after))
-        if was is not new and now.attributes.get(name, MISSING) is new:
-            set_raw(value, name, was)
-
-
-def _restore_items(value: Any, tag: str, items: list[Any]) -> None:
+def _change(
+    change: Difference, set_: Callable[[Any, str, Any], None], delete: Callable[[Any, str], None]
+) -> None:
+    """Change an object by the difference, so that what is being iterated is not emptied."""
+    value, tag, parts = change.value, change.tag, change.parts.values()
     match tag:
-        case "list":
-            list.__setitem__(value, slice(None), items)
-        case "deque":
-            value.clear()
-            value.extend(items)
+        case "object":
+            for name, new in parts:
+                if new is MISSING:
+                    delete(value, name)
+                else:
+                    set_(value, name, new)
         case "set":
-            set.clear(value)
-            set.update(value, items)
+            value.difference_update([key for key, new in parts if new is MISSING])
+            value.update([key for key, new in parts if new is not MISSING])
         case "dict":
-            kind: Any = OrderedDict if isinstance(value, OrderedDict) else dict
-            kind.clear(value)
-            for key, it in zip(items[::2], items[1::2], strict=True):
-                kind.__setitem__(value, key, it)
+            for key, new in parts:
+                if new is MISSING:
+                    value.pop(key, None)
+                else:
+                    value[key] = new
+            for key in change.after[0] if change.is_reordered else ():
+                value[key] = value.pop(key)
+        case "deque":
+            restore(tag, value, change.after)
+        case _:
+            is_appended = change.start == len(change.before[1])  # as the program may have meanwhile
+            value[len(value) if is_appended else change.start :] = change.after[1][change.start :]
+
+
+# ── putting back ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _take_image(value: Any, tag: str) -> Image:
+    """Return the contents of an object, with its private attributes."""
+    if tag != "object":
+        return read(tag, value)
+    held = find_reader(type(value))(value)
+    return (*held,), (*held.values(),)
 
 
 def undo(done: Iterable[Done]) -> None:
@@ -290,5 +243,18 @@ def undo(done: Iterable[Done]) -> None:
         _put_back(it.value, it.tag, it.before, it.after)
 
 
-def _is_identical(one: list[Any], other: list[Any]) -> bool:
-    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
+def _put_back(value: Any, tag: str, before: Image, after: Image) -> None:
+    """Put back contents that were changed from one image to another, as far as they still are.
+
+    The program's methods do not run.
+    """
+    now = _take_image(value, tag)
+    if tag != "object":
+        if is_identical(now, after) and not is_identical(before, after):
+            restore(tag, value, before)
+        return
+    old, new, held = (dict(zip(*image, strict=True)) for image in (before, after, now))
+    for name in {**old, **new}:
+        was, changed = old.get(name, MISSING), new.get(name, MISSING)
+        if was is not changed and held.get(name, MISSING) is changed:
+            set_raw(value, name, was)

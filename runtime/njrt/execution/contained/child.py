@@ -1,7 +1,7 @@
 """The child: running one piece of code on its own copies of the program's objects.
 
     ["start", {...}, delta]                from the program: code, names, objects
-    ["call", delta, target, args, named]   to the program: what has changed so far, and a call
+    ["call", delta, target, args, ...]     to the program: what has changed so far, and a call
     ["end", delta, 3, None]                to the program: the code ended by `break`
 
 The program's names are variables here. Each message carries the outputs that the code has bound,
@@ -10,7 +10,6 @@ and each reply sets the names that the program has bound meanwhile.
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 import io
 import marshal
@@ -23,20 +22,16 @@ from typing import Any
 
 from njrt.execution.contained import rebuild
 from njrt.execution.contained.apply import update
-from njrt.execution.contained.contents import StateError
+from njrt.execution.contained.contents import MISSING, StateError
 from njrt.execution.contained.loop import ChildLoop, run_coroutine
 from njrt.execution.contained.objects import Objects, describe_error
-from njrt.execution.contained.state import UNBOUND, Delta
+from njrt.execution.contained.state import UNBOUND
 from njrt.execution.contained.wire import Connection, Data, set_decimal_context
+from njrt.execution.interruptions import select_catchable, wrap_async_manager, wrap_manager
 from njrt.execution.raised import RaisedError
 
-_MISSING = object()
 _PAST_MARKS = {"vars", "__dict__", "__setattr__", "__delattr__"}
 """Names by which code sets attributes without `__setattr__` of the rebuilt classes."""
-
-
-class Interrupted(BaseException):
-    """The program has interrupted the code, which must end."""
 
 
 class _Output(io.TextIOBase):
@@ -61,9 +56,8 @@ class Child(Objects):
         self.places: dict[str, str] = {}
         self.known: dict[str, Any] = {}
         self.raised = RaisedError()
-        self.is_filling = self.is_interrupted = False
+        self.is_filling = False
         self.loop: ChildLoop | None = None
-        self.started: list[Any] = []
         self.calls = 0
 
     # ── talking to the program ───────────────────────────────────────────────────────────────────
@@ -74,7 +68,7 @@ class Child(Objects):
             raise StateError("objects whose class computes `__hash__` by a call cannot be keys")
         if is_async:
             return self._start(target, args, named)
-        return self.ask("call", *self._encode_call(target, args, named))
+        return self.ask("call", *self._encode_call(target, args, named), None)
 
     def _encode_call(self, target: list[Any], args: Any, named: Any) -> list[Data]:
         kind, *parts = target
@@ -84,19 +78,19 @@ class Child(Objects):
                 parts[0] = self.table.encode(parts[0])
             is_exit = parts[-1] in ("__exit__", "__aexit__") and args[0] is not None
             values = [self.encode_error(args[0])] if is_exit else [*map(encode, args)]
-            options = [[key, encode(value)] for key, value in named.items()]
+            options = {key: encode(value) for key, value in named.items()}
             delta = self._take("output")
         except StateError as error:
             self.table.forget_added()
             raise TypeError(str(error)) from None
-        return [delta.write(), [kind, *parts], values, options]
+        return [delta, [kind, *parts], values, options]
 
     async def _start(self, target: list[Any], args: Any, named: Any) -> Any:
         if self.loop is None:
             raise TypeError("`await` needs an async block")
         self.calls += 1
         number = self.calls
-        self.ask("start", *self._encode_call(target, args, named), number)
+        self.ask("call", *self._encode_call(target, args, named), number)
         future = self.loop.create_future()
         self.loop.waiting[number] = future
         try:
@@ -109,7 +103,7 @@ class Child(Objects):
         """Wait until a call of the program has ended."""
         assert self.loop is not None
         try:
-            delta = self._take("output").write()
+            delta = self._take("output")
         except TypeError:
             delta = None
         reply = self.ask("wait", delta, timeout)
@@ -132,59 +126,45 @@ class Child(Objects):
                     return [(number, is_error, decode(it)) for number, is_error, it in value]
                 case "error":
                     raise decode(value)
-                case "interrupt":
-                    self._interrupt(kind == "wait")
-                    return None
-
-    def _interrupt(self, is_waiting: bool) -> None:
-        """End the code: by an exception where it runs, or by the cancellation of its task."""
-        self.is_interrupted = True
-        for task in self.started:
-            task.cancel()
-        if not is_waiting:
-            raise Interrupted
 
     def read_delta(self, classes: list[Any], delta: Data) -> None:
         """Take over what the program has changed."""
         self.describe(classes)
         if delta is not None:
             self.is_filling = True
-            changed, added, names = delta
-            update(self.table, Delta([tuple(it) for it in changed], added))
-            for name, data in names:
-                self.bind(name, data)
+            for name, value in update(self.table, delta).items():
+                self.bind(name, value)
             self.is_filling = False
         self.table.remember()
 
     # ── names ────────────────────────────────────────────────────────────────────────────────────
 
-    def bind(self, name: str, data: Data) -> None:
+    def bind(self, name: str, value: Any) -> None:
         """Bind a name to the program's value."""
-        value = _MISSING if data == UNBOUND else self.table.decode(data)
         self.known[name] = value
         cell = self.cells.get(name)
         if cell is None:
-            if value is _MISSING:
+            if value is MISSING:
                 self.globals.pop(name, None)
             else:
                 self.globals[name] = value
-        elif value is not _MISSING:
+        elif value is not MISSING:
             cell.cell_contents = value
         else:
             with suppress(ValueError):
                 del cell.cell_contents
 
     def read(self, name: str) -> Any:
-        """Return the value of a name, or `_MISSING`."""
+        """Return the value of a name, or `MISSING`."""
         cell = self.cells.get(name)
         if cell is None:
-            return self.globals.get(name, _MISSING)
+            return self.globals.get(name, MISSING)
         try:
             return cell.cell_contents
         except ValueError:
-            return _MISSING
+            return MISSING
 
-    def _take(self, *places: str) -> Delta:
+    def _take(self, *places: str) -> Data:
         """Return what has changed, and the names of these places that the code has bound.
 
         A value that cannot cross is left out, and one of the block's own names unbound. Raises
@@ -195,12 +175,12 @@ class Child(Objects):
             value = self.read(name)
             if value is self.known[name]:
                 continue
-            if value is not _MISSING and self.can_cross(value):
+            if value is not MISSING and self.can_cross(value):
                 found[name] = self.table.encode(value)
-            elif value is _MISSING or self.places[name] == "own":
+            elif value is MISSING or self.places[name] == "own":
                 found[name] = UNBOUND
         try:
-            delta = self.take_delta([*found.items()])
+            delta = self.take_delta(found)
         except StateError as error:
             self.table.forget_added()
             raise TypeError(str(error)) from None
@@ -211,7 +191,7 @@ class Child(Objects):
         """Raise TypeError if an output is bound to what ends with the code."""
         for name in [name for name, place in self.places.items() if place == "output"]:
             value = self.read(name)
-            is_bound = value is not self.known[name] and value is not _MISSING
+            is_bound = value is not self.known[name] and value is not MISSING
             if is_bound and (obstacle := self.find_obstacle(value)):
                 raise TypeError(f"`{name}`: {obstacle}")
 
@@ -222,23 +202,23 @@ class Child(Objects):
         _, start, classes, delta = self.connection.receive()
         set_decimal_context(start["decimal"])
         code = marshal.loads(start["code"].encode("latin-1"))
-        for name, place in start["places"]:
+        for name, place in start["places"].items():
             self.places[name] = place.removeprefix("global ")
             if not place.startswith("global "):
                 self.cells[name] = CellType()
-            self.known[name] = _MISSING
+            self.known[name] = MISSING
         replaced = self._replace_builtins(set(start["modules"]))
-        self.modules |= {name: rebuild.Module(name) for name, _ in start["members"]}
+        self.modules |= {name: rebuild.Module(name) for name in start["members"]}
         self.read_delta(classes, delta)
-        for name, members in start["members"]:
-            held = {key: self.table.decode(data) for key, data in members}
+        for name, members in start["members"].items():
+            held = {key: self.table.decode(data) for key, data in members.items()}
             self.modules[name].__dict__.update(held)
         self.table.is_marked = _list_words(code).isdisjoint(_PAST_MARKS)
         private = {
             ".raised": self.raised.record,
-            ".catchable": self._select_catchable,
-            ".manager": lambda manager: self._wrap_manager(manager),
-            ".async_manager": lambda manager: self._wrap_manager(manager),
+            ".catchable": select_catchable,
+            ".manager": wrap_manager,
+            ".async_manager": wrap_async_manager,
             ".bound": lambda name: self.ask("note", None, name),
         }
         given = {
@@ -266,16 +246,11 @@ class Child(Objects):
             result = function()
             if isinstance(result, Coroutine):
                 self.loop = ChildLoop(self.wait)
-                result = run_coroutine(self.loop, result, self.started)
-            if self.is_interrupted:
-                raise Interrupted
+                result = run_coroutine(self.loop, result)
             kind, value = result if result is not None else (0, None)
             self._send_end(kind, value)
         except BaseException as error:
-            if self.is_interrupted:
-                self.connection.send(["interrupted", None])
-            else:
-                self._send_error(error, code)
+            self._send_error(error, code)
 
     def _send_end(self, kind: int, value: Any) -> None:
         self.table.is_marked = False  # what was set in other ways is found now
@@ -285,7 +260,7 @@ class Child(Objects):
             raise TypeError(str(obstacle))
         data = ["shown", repr(value)] if obstacle else self.table.encode(value)
         delta = self._take("output", "own")
-        self.connection.send(["end", delta.write(), kind, data])
+        self.connection.send(["end", delta, kind, data])
 
     def _send_error(self, error: BaseException, code: CodeType) -> None:
         """Send an exception from the code: either raised for the program, or a mistake."""
@@ -311,24 +286,9 @@ class Child(Objects):
             text = f"TypeError: {problem}\n  when it raised {text}" if is_own else text
             is_own = False
             data = self.encode_error(error)
-            delta = Delta([], self.table.read_added())
+            delta = [[], self.table.write_added(len(self.table.known))[1], {}]
         rest = [data, frames, is_own, self.raised.reraises, name, text]
-        self.connection.send(["failed", delta.write(), *rest])
-
-    def _select_catchable(self, kinds: Any = BaseException) -> Any:
-        """Return the operand of an `except` clause; nothing if the code is being left."""
-        return () if self.is_leaving(sys.exception()) else kinds
-
-    def is_leaving(self, error: BaseException | None) -> bool:
-        """Return whether the program has interrupted the code, or its task is being cancelled."""
-        task = None if self.loop is None else asyncio.current_task()
-        is_cancelled = task is not None and task.cancelling() > 0
-        return self.is_interrupted or (is_cancelled and isinstance(error, asyncio.CancelledError))
-
-    def _wrap_manager(self, manager: Any) -> Any:
-        kind = type(manager)
-        is_manager = hasattr(kind, "__exit__") or hasattr(kind, "__aexit__")
-        return _Manager(self, manager) if is_manager else manager
+        self.connection.send(["failed", delta, *rest])
 
     # ── builtins that differ here ────────────────────────────────────────────────────────────────
 
@@ -360,7 +320,7 @@ class Child(Objects):
 
         def list_variables() -> dict[str, Any]:
             found = {name: self.read(name) for name in self.places}
-            return {name: value for name, value in found.items() if value is not _MISSING}
+            return {name: value for name, value in found.items() if value is not MISSING}
 
         sys.stdout = _Output(lambda text: self.ask("print", None, text, ""))
         return {
@@ -377,24 +337,3 @@ def _list_words(code: CodeType) -> set[str]:
     words = {*code.co_names, *code.co_freevars}
     words.update(it for it in code.co_consts if type(it) is str)
     return words.union(*(_list_words(it) for it in code.co_consts if type(it) is CodeType))
-
-
-class _Manager:
-    """A context manager that does not suppress the interruption of the program."""
-
-    def __init__(self, child: Child, manager: Any) -> None:
-        self._child, self._manager = child, manager
-
-    def __enter__(self) -> Any:
-        return type(self._manager).__enter__(self._manager)
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
-        found = type(self._manager).__exit__(self._manager, kind, error, trace)
-        return found and not self._child.is_leaving(error)
-
-    async def __aenter__(self) -> Any:
-        return await type(self._manager).__aenter__(self._manager)
-
-    async def __aexit__(self, kind: Any, error: Any, trace: Any) -> Any:
-        found = await type(self._manager).__aexit__(self._manager, kind, error, trace)
-        return found and not self._child.is_leaving(error)

@@ -1,19 +1,19 @@
-"""Read the contents of objects, and find those that have changed, without running their code.
+"""What each kind of object holds: reading it, putting it back, finding what has changed.
 
-    contents = Contents()
-    contents.extend(objects, kinds)         the last contents of each object
-    contents.find_suspects()                the numbers of those that may have others now
+    read("dict", {"a": 1})              (("a",), (1,))          keys and values
+    read("list", [1, 2])                ((), (1, 2))
+    read("set", {1, 2})                 ((1, 2), ())
+    read("object", Order(1))            (("id",), (1,))         attributes without an underscore
 
-Contents are compared by identity, by loops in C: they are compared at each call of the program.
+No code of the objects' classes runs.
 """
 
 from __future__ import annotations
 
 import operator
 from bisect import bisect_right
-from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import accumulate, chain, compress, count
 from types import MemberDescriptorType
@@ -25,181 +25,131 @@ from njrt.values.introspection import find_member, list_slots, make_attribute_re
 MISSING = object()
 Kind = tuple[str, str]
 """The tag and the name of a row."""
+Image = tuple[tuple[Any, ...], tuple[Any, ...]]
+"""The keys and the values of an object at one moment."""
 
-BUILTIN: Mapping[str, type] = {
-    "list": list,
-    "dict": dict,
-    "set": set,
-    "tuple": tuple,
-    "frozenset": frozenset,
-    "deque": deque,
-}
-FROZEN = ("tuple", "frozenset")
-"""Rows of objects that are made with their contents."""
-UNCHANGING = (*FROZEN, "handle", "remote", "error")
-"""Rows that stay as they are."""
+BUILTIN: Mapping[str, type] = {it.__name__: it for it in (list, dict, set, tuple, frozenset, deque)}
+SEQUENCES = ("list", "deque", "tuple")
+"""Kinds without keys."""
+FROZEN = ("tuple", "frozenset", "error")
+"""Kinds that are made with their contents."""
+UNCHANGING = (*FROZEN, "handle", "remote")
+"""Kinds whose contents stay as they are."""
 
 
 class StateError(Exception):
     """A value cannot cross, or may not change; the message is for the model."""
 
 
-class Contents:
-    """Finds objects whose contents may have changed, by identity (state: the last contents).
-
-    The loops run in C: it is asked at each call, of all objects.
-    """
-
-    def __init__(self) -> None:
-        self._groups: list[_Group] = []
-        self._segments: list[_Segment] = []
-        self._known = 0
-
-    def find_suspects(self, is_marked: bool = False) -> list[int]:
-        """Return the numbers of objects whose contents may differ from those of the last call.
-
-        If instances of own classes are marked, only the other objects are compared.
-        """
-        found = [number for segment in self._segments for number in segment.find_suspects()]
-        for group in [] if is_marked else [*self._groups]:
-            suspects = group.find_suspects()
-            if suspects is None:
-                suspects = group.objects
-                self._groups.remove(group)
-                self._groups += _group_objects(group.objects)
-            found += suspects
-        return found
-
-    def is_scattered(self) -> bool:
-        return len(self._segments) > _MOST_SEGMENTS
-
-    def extend(self, objects: Sequence[Any], kinds: Sequence[Kind]) -> None:
-        """Take the present contents of the new objects as the last ones."""
-        if self.is_scattered():
-            self._groups, self._segments, self._known = [], [], 0
-        if self._known == len(objects):
-            return
-        instances: dict[int, Any] = {}
-        others: dict[int, tuple[Any, str]] = {}
-        for number in range(self._known, len(objects)):
-            value, (tag, name) = objects[number], kinds[number]
-            if tag == "object" and ":" in name and has_only_namespace(type(value)):
-                instances[number] = value
-            elif tag not in UNCHANGING:
-                others[number] = value, tag
-        self._groups += _group_objects(instances)
-        self._segments.append(_Segment(others))
-        self._known = len(objects)
-
-
-_MOST_SEGMENTS = 32
-_get_namespace = operator.attrgetter("__dict__")
-
-
-def _group_objects(objects: Mapping[int, Any]) -> list[_Group]:
-    """Return groups of objects with the same attributes."""
-    groups: dict[tuple[str, ...], dict[int, Any]] = {}
-    for number, value in objects.items():
-        groups.setdefault((*_get_namespace(value),), {})[number] = value
-    return [_Group(names, held) for names, held in groups.items()]
-
-
-class _Group:
-    """The last values of the same attributes of some objects, all in their namespaces."""
-
-    def __init__(self, names: Sequence[str], objects: Mapping[int, Any]) -> None:
-        self.objects = objects
-        self._length, self._width = len(names), max(2, len(names))
-        several = names if len(names) > 1 else [*names, *names]  # of one it returns no tuple
-        self._get: Any = operator.itemgetter(*several) if several else tuple
-        self._last: list[Any] | None = None
-        with suppress(KeyError):  # another thread has just changed an object
-            self._last = [*self._read(self._list_namespaces())]
-
-    def _list_namespaces(self) -> list[dict[str, Any]]:
-        return [*map(_get_namespace, self.objects.values())]
-
-    def _read(self, held: list[dict[str, Any]]) -> Iterator[Any]:
-        return chain.from_iterable(map(self._get, held))
-
-    def find_suspects(self) -> Iterable[int] | None:
-        """Return the numbers of objects with other values, or None if one has other attributes."""
-        held, last = self._list_namespaces(), self._last
-        if last is None or {*map(len, held)} != {self._length}:
-            return None
-        try:
-            if all(map(operator.is_, self._read(held), last)):
-                return []
-            now = self._last = [*self._read(held)]
-        except KeyError:
-            return None
-        numbers, width = [*self.objects], self._width
-        places = compress(count(), map(operator.is_not, now, last))
-        return {numbers[place // width] for place in places}
-
-
-class _Segment:
-    """The last contents of containers, and of objects that are not only a namespace."""
-
-    def __init__(self, objects: Mapping[int, tuple[Any, str]]) -> None:
-        self._containers: dict[int, Any] = {}
-        self._dicts: dict[int, Any] = {}
-        self._others: dict[int, tuple[Any, str]] = {}
-        for number, (value, tag) in objects.items():
-            if type(value) in (list, set):
-                self._containers[number] = value
-            elif type(value) is dict:
-                self._dicts[number] = value
-            else:
-                self._others[number] = value, tag
-        self._numbers = [*self._others, *self._containers, *self._dicts, *self._dicts]
-        self._last = self._read()
-
-    def _read(self) -> tuple[list[int], list[Any]]:
-        """Return the length of each part, and all members."""
-        for _ in range(10):
-            try:
-                others, dicts = self._others.values(), self._dicts.values()
-                parts: list[Any] = [
-                    [*iterate(tag, it), *_list_attributes(it)] for it, tag in others
-                ]
-                parts += [*self._containers.values(), *dicts]
-                parts += map(dict.values, dicts)
-                return [*map(len, parts)], [*chain.from_iterable(parts)]
-            except RuntimeError:  # another thread has just changed a dict or a set
-                continue
-        raise StateError("the program changes its objects at the same time, all the time")
-
-    def find_suspects(self) -> set[int]:
-        now, last, numbers = self._read(), self._last, self._numbers
-        self._last = now
-        (sizes, members), (old_sizes, old) = now, last
-        if sizes == old_sizes:
-            if all(map(operator.is_, members, old)):
-                return set()
-            places = compress(count(), map(operator.is_not, members, old))
-            ends = [*accumulate(sizes)]
-            return {numbers[bisect_right(ends, place)] for place in places}
-        found, start, old_start = set(), 0, 0
-        for number, size, old_size in zip(numbers, sizes, old_sizes, strict=True):
-            end, old_end = start + size, old_start + old_size
-            now_held, was = members[start:end], old[old_start:old_end]
-            if size != old_size or not all(map(operator.is_, now_held, was)):
-                found.add(number)
-            start, old_start = end, old_end
-        return found
-
-
-def iterate(tag: str, value: Any) -> Iterable[Any]:
-    """Return the items of a container without running its class's methods."""
+def read(tag: str, value: Any) -> Image:
+    """Return what an object holds: keys or names, and values; of a set only keys."""
     match tag:
         case "object":
-            return ()
+            return list_public(value)
         case "dict":
-            kind: Any = OrderedDict if isinstance(value, OrderedDict) else dict
-            return (part for pair in kind.items(value) for part in pair)
-    iterator: Iterable[Any] = BUILTIN[tag].__iter__(value)  # type: ignore[attr-defined]
-    return iterator
+            pairs = [*value.items()]
+            return tuple([key for key, _ in pairs]), tuple([it for _, it in pairs])
+        case "set" | "frozenset":
+            return (*value,), ()
+        case "tuple":
+            return (), (*tuple.__iter__(value),)  # a named tuple may have its own `__iter__`
+        case "list" | "deque":
+            return (), (*value,)
+    return (), ()
+
+
+def restore(tag: str, value: Any, image: Image) -> None:
+    """Give an object these contents."""
+    keys, values = image
+    match tag:
+        case "list" | "deque":
+            value.clear()
+            value.extend(values)
+        case "set":
+            value.clear()
+            value |= {*keys}
+        case "dict":
+            value.clear()
+            for key, it in zip(keys, values, strict=True):
+                value[key] = it
+        case _ if has_only_namespace(type(value)):
+            value.__dict__.update(zip(keys, values, strict=True))
+        case _:
+            for name, it in zip(keys, values, strict=True):
+                set_raw(value, name, it)
+
+
+def is_identical(one: Image, other: Image) -> bool:
+    """Return whether two images hold the same objects in the same order."""
+    return all(
+        len(first) == len(second) and all(map(operator.is_, first, second))
+        for first, second in zip(one, other, strict=True)
+    )
+
+
+class Watch:
+    """Finds those of some objects that may have changed (state: what they held at the last look).
+
+    It looks at all of them at each call, so its loops run in C.
+    """
+
+    def __init__(self, find: Callable[[Any], Any] | None = None, is_dict: bool = False) -> None:
+        self._find, self._width = find, 2 if is_dict else 1
+        self._objects: list[Any] = []
+        self._numbers: list[int] = []
+        self._sizes: list[int] = []
+        self._members: list[Any] = []
+
+    def add(self, number: int, value: Any) -> None:
+        """Watch an object from the next look on."""
+        self._objects.append(value)
+        self._numbers.append(number)
+
+    def find_suspects(self) -> Iterable[int]:
+        """Return the numbers of objects whose contents may differ from those at the last look."""
+        held = [*map(self._find, self._objects)] if self._find else self._objects
+        sizes, old_sizes, old = [*map(len, held)], self._sizes, self._members
+        if sizes == old_sizes and all(map(operator.is_, self._flatten(held), old)):
+            return ()
+        members = [*self._flatten(held)]
+        while len(members) != self._width * sum(sizes):  # another thread is changing them
+            sizes, members = [*map(len, held)], [*self._flatten(held)]
+        self._sizes, self._members = sizes, members
+        ends = [*accumulate(self._width * size for size in old_sizes)]
+        if sizes[: len(old_sizes)] == old_sizes:
+            places = compress(count(), map(operator.is_not, members, old))
+            return {self._numbers[bisect_right(ends, place)] for place in places}
+        found, start = [], 0
+        for number, one, end in zip(self._numbers, held, ends, strict=False):
+            now, was = [*self._flatten([one])], old[start:end]
+            if len(now) != len(was) or not all(map(operator.is_, now, was)):
+                found.append(number)
+            start = end
+        return found
+
+    def _flatten(self, held: list[Any]) -> Iterable[Any]:
+        """Return the members of some collections; of dicts the keys and the values of each."""
+        if self._width == 1:
+            return chain.from_iterable(held)
+        pairs = zip(held, map(dict.values, held), strict=True)
+        return chain.from_iterable(chain.from_iterable(pairs))
+
+
+def make_watches() -> dict[str, Watch]:
+    """Return the watches for containers, dicts, and objects with and without a namespace."""
+    return {
+        "container": Watch(),
+        "dict": Watch(is_dict=True),
+        "object": Watch(operator.attrgetter("__dict__"), is_dict=True),
+        "slots": Watch(lambda it: [*chain(*list_public(it))]),
+    }
+
+
+def find_watch(tag: str, value: Any) -> str:
+    """Return which of the watches watches an object."""
+    if tag == "object":
+        return "object" if has_only_namespace(type(value)) else "slots"
+    return "dict" if tag == "dict" else "container"
 
 
 Reader = Callable[[Any], dict[str, Any]]
@@ -215,19 +165,23 @@ has_only_namespace: Callable[[type], bool] = lru_cache(maxsize=256)(_has_only_na
 """Return whether all public attributes of a class's instances are in their `__dict__`."""
 
 
-def list_public(value: Any) -> list[tuple[str, Any]]:
-    """Return the attributes of an object that have no underscore."""
+def list_public(value: Any) -> Image:
+    """Return the names and the values of an object's attributes that have no underscore."""
     cls = type(value)
     held = value.__dict__ if has_only_namespace(cls) else find_reader(cls)(value)
+    names, values = (*held,), (*held.values(),)
+    public = _select_public(names)
+    if len(public) == len(names):
+        return public, values
     if wire.IS_CHILD and not issubclass(cls, BaseException):
-        for name in held:
-            if name[:1] == "_":
-                raise StateError(f"`{name}` of a {cls.__name__} cannot be set in contained code")
-    return [it for it in held.items() if it[0][:1] != "_"]
+        private = next(it for it in names if it[:1] == "_")
+        raise StateError(f"`{private}` of a {cls.__name__} cannot be set in contained code")
+    return public, tuple([it for name, it in zip(names, values, strict=True) if name[:1] != "_"])
 
 
-def _list_attributes(value: Any) -> list[Any]:
-    return [part for pair in list_public(value) for part in pair]
+@lru_cache(maxsize=256)
+def _select_public(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple([name for name in names if name[:1] != "_"])
 
 
 def set_raw(value: Any, name: str, new: Any) -> None:

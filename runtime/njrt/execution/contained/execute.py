@@ -11,8 +11,9 @@ elsewhere it waits in this thread, and so never suspends.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+import sys
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from njrt.errors import PolicyError
@@ -32,7 +33,6 @@ from njrt.models.model import run_without_waiting
 from njrt.timeouts import await_with_timeout, call_with_timeout
 
 _CPU_SECONDS = 3600.0
-_GRACE_SECONDS = 0.5
 _MOST_LISTED = 20
 """How many calls of a failed piece are shown to the model."""
 _ENDED = (
@@ -46,27 +46,20 @@ def execute_contained(snippet: Snippet, seconds: float | None) -> Execution:
 
     Raises DeadlineExceeded, or PolicyError if this system cannot contain code.
     """
-    with _start(snippet, seconds, is_async=False) as piece:
+    with start_child(seconds or _CPU_SECONDS) as child:
+        piece = Piece(snippet, child, is_async=False)
         return call_with_timeout(seconds, lambda: run_without_waiting(piece.converse()))
 
 
 async def aexecute_contained(snippet: Snippet, seconds: float | None) -> Execution:
     """Run a snippet of an async block; see `execute_contained`."""
-    with _start(snippet, seconds, is_async=True) as piece:
+    with start_child(seconds or _CPU_SECONDS) as child:
+        piece = Piece(snippet, child, is_async=True)
         return await await_with_timeout(seconds, piece.converse())
 
 
-@contextmanager
-def _start(snippet: Snippet, seconds: float | None, is_async: bool) -> Iterator[Piece]:
-    with (
-        start_child(seconds or _CPU_SECONDS) as child,
-        closing(Piece(snippet, child, is_async)) as piece,
-    ):
-        yield piece
-
-
 class Piece:
-    """A piece of code and its child (state: the session, running calls, an interruption)."""
+    """A piece of code and its child (state: the session, running calls, entered managers)."""
 
     def __init__(self, snippet: Snippet, child: ChildProcess, is_async: bool) -> None:
         self.snippet, self.scope, self.child = snippet, snippet.scope, child
@@ -76,19 +69,17 @@ class Piece:
         self.tasks: dict[int, tuple[asyncio.Future[Any], bool]] = {}
         """What has been started, by number, and whether the code may change its result."""
         self.calls: list[str] = []
-        self.interruption: BaseException | None = None
-        self.is_told = False
-
-    def close(self) -> None:
-        self.session.close()
-        self.tasks.clear()
-        self.interruption = None
+        self.entered: list[tuple[Data, Callable[[BaseException | None], Any]]] = []
+        """The program's context managers that the code has entered, and how they are left."""
 
     # ── the conversation ─────────────────────────────────────────────────────────────────────────
 
     async def converse(self) -> Execution:
-        """Start the code, and answer its messages until it ends; undo its changes if it fails."""
-        is_kept = False
+        """Start the code, and answer its messages until it ends; undo its changes if it fails.
+
+        An exception that must leave the block ends the code where it is: its handlers do not run.
+        """
+        is_kept, ended = False, None
         try:
             self._start()
             while True:
@@ -100,44 +91,42 @@ class Piece:
                     case ["failed", delta, data, list(frames), bool(is_own), *rest]:
                         is_kept = is_own or self.snippet.raises_mistakes
                         return self._fail(delta, data, read_frames(frames), is_own, rest)
-                    case ["interrupted", None] if self.interruption is not None:
-                        break
                     case ["wait", delta, timeout] if self.is_async:
                         await self._wait(delta, timeout)
                     case message:
                         self._serve(message)
         except _ENDINGS as error:
-            is_kept = False
-            if self.interruption is None:
-                return self._refuse(_explain(error))
+            is_kept, ended = False, error
+            if leaves_block(error):
+                raise
+            return self._refuse(_explain(error))
         finally:
             if not is_kept:
                 self.session.undo()
+            await self._leave_managers(sys.exception() or ended)
             if tasks := [task for task, _ in self.tasks.values()]:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-        assert self.interruption is not None
-        raise self.interruption
+
+    async def _leave_managers(self, error: BaseException | None) -> None:
+        """Leave what code has entered that ended before it could do that."""
+        for _, leave in reversed(self.entered):
+            with suppress(Exception):
+                left = leave(error)
+                if hasattr(type(left), "__await__"):
+                    await left
 
     async def _await_message(self) -> Data:
-        """Wait for a message; a cancellation is kept until the code asks for something."""
+        """Wait for a message on the event loop."""
         loop, readable = asyncio.get_running_loop(), asyncio.Event()
         channel = self.child.connection.channel.fileno()
-        while True:
-            loop.add_reader(channel, readable.set)
-            limit = None if self.interruption is None else _GRACE_SECONDS
-            try:
-                await asyncio.wait_for(readable.wait(), limit)
-                return self.receive()
-            except TimeoutError:
-                return None
-            except GeneratorExit:
-                raise
-            except BaseException as error:  # the task was cancelled
-                self.interruption = self.interruption or error
-            finally:
-                loop.remove_reader(channel)
+        loop.add_reader(channel, readable.set)
+        try:
+            await readable.wait()
+        finally:
+            loop.remove_reader(channel)
+        return self.receive()
 
     def receive(self) -> Data:
         """Wait for a message from the child, until the code's time is up."""
@@ -154,7 +143,7 @@ class Piece:
         names, delta, handled = self.session.start()
         start = {
             "code": dump_code(code),
-            "places": [[name, place] for name, place in self.names.places.items()],
+            "places": self.names.places,
             "members": names,
             "modules": sorted(self.names.modules),
             "borrowed": self.names.list_borrowed(),
@@ -174,20 +163,22 @@ class Piece:
         match message:
             case None:
                 raise WireError("the child has ended")
-            case ["call", delta, target, list(args), list(named)]:
-                self._answer(delta, target, args, named)
-            case ["start", delta, target, list(args), list(named), int(number)]:
+            case ["call", delta, target, list(args), dict(named), None]:
+                self._answer(delta, target, args, named, None)
+            case ["call", delta, target, list(args), dict(named), int(number)] if (
+                self.is_async and number not in self.tasks
+            ):
                 self._answer(delta, target, args, named, number)
             case ["cancel", None, int(number)]:
                 if number in self.tasks:
                     self.tasks.pop(number)[0].cancel()
-                self._reply("result")
+                self._reply()
             case ["print", None, str(text), str(end)]:
                 self.scope.transcript.print(text, end=end)
-                self._reply("result")
+                self._reply()
             case ["note", None, str(name)]:
                 self.scope.note_binding(name)
-                self._reply("result")
+                self._reply()
             case ["refused", str(text)]:
                 raise StateError(cut_middle(text, 1000))
             case ["crashed", str(text)]:
@@ -195,12 +186,9 @@ class Piece:
             case _:
                 raise WireError("unknown message")
 
-    def _reply(self, answer: str) -> None:
+    def _reply(self) -> None:
         """Send an answer without a value, and without what the program has changed."""
-        if self.interruption is not None and answer == "result" and not self.is_told:
-            answer = "interrupt"
-        self.is_told = self.is_told or answer == "interrupt"
-        self.child.connection.send([answer, [], None, None])
+        self.child.connection.send(["result", [], None, None])
 
     def _send(
         self, answer: str, write: Callable[[Encode], Data], is_writable: bool = False
@@ -224,39 +212,54 @@ class Piece:
     # ── calls ────────────────────────────────────────────────────────────────────────────────────
 
     def _answer(
-        self, delta: Data, target: Data, args: Data, named: Data, number: int | None = None
+        self, delta: Data, target: Data, args: Data, named: Data, number: int | None
     ) -> None:
-        """Apply what the code has changed, and make a call of the program."""
+        """Apply what the code has changed, and make a call, or start one with a number."""
         self.scope.touches += 1
         self.session.commit(delta)
-        if self.interruption is not None and target[-1:] not in (["__exit__"], ["__aexit__"]):
-            self._reply("interrupt")
-            return
         try:
             function, is_writable = self.session.program.find_call(target)
-            values, options = self.session.decode_arguments(args, named)
+            values = [*map(self.session.decode, args)]
+            options = {key: self.session.decode(value) for key, value in named.items()}
             if target[0] == "set" and len(values) == 1:
                 owner = self.session.decode(target[1])
                 values = [self.session.decide_value(owner, target[2], values[0])]
-            is_named = target[0] != "get" and str(target[-1])[:1] != "_"
-            if is_named and len(self.calls) <= _MOST_LISTED:
-                self.calls.append(describe_call(function, target, values, options))
-            result = function(*values, **options)
-            if number is None:
-                self._send("result", lambda encode: encode(result), is_writable)
-            else:
-                self._start_task(number, result, is_writable)
-                self._reply("result")
-        except (WireError, ConnectionError, RejectedError):
-            raise
         except StateError as error:
             self._send_error(TypeError(str(error)))
+            return
+        is_named = target[0] != "get" and str(target[-1])[:1] != "_"
+        if is_named and len(self.calls) <= _MOST_LISTED:
+            self.calls.append(describe_call(function, target, values, options))
+        self._note_exit(target)
+        try:
+            result = function(*values, **options)
         except BaseException as error:
             self._send_error(error)
+            return
+        if number is not None:
+            self._start_task(number, result, is_writable, target)
+            self._reply()
+            return
+        self._note_enter(target)
+        try:
+            self._send("result", lambda encode: encode(result), is_writable)
+        except StateError as error:
+            self._send_error(TypeError(str(error)))
 
-    def _start_task(self, number: int, result: Any, is_writable: bool) -> None:
+    def _note_enter(self, target: Data) -> None:
+        if target[-1] in ("__enter__", "__aenter__"):
+            self.entered.append((target[1], self.session.program.find_exit(target)))
+
+    def _note_exit(self, target: Data) -> None:
+        if target[-1] in ("__exit__", "__aexit__"):
+            left = [it for it in self.entered if it[0] == target[1]]
+            self.entered = [it for it in self.entered if it not in left[-1:]]
+
+    def _start_task(self, number: int, result: Any, is_writable: bool, target: Data) -> None:
         async def wait() -> Any:
-            return await result if hasattr(type(result), "__await__") else result
+            value = await result if hasattr(type(result), "__await__") else result
+            self._note_enter(target)
+            return value
 
         self.tasks[number] = asyncio.ensure_future(wait()), is_writable
 
@@ -267,38 +270,25 @@ class Piece:
         is_number = type(timeout) in (int, float) and timeout >= 0
         seconds = float(min(timeout, _CPU_SECONDS)) if is_number else None
         tasks = [task for task, _ in self.tasks.values()]
-        try:
-            if self.interruption is None and not any(task.done() for task in tasks):
-                if tasks:
-                    await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-                else:
-                    await asyncio.sleep(3600.0 if seconds is None else seconds)
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            self.interruption = error
-        if self.interruption is not None:
-            self._reply("interrupt")
-            return
+        if tasks:
+            await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        else:
+            await asyncio.sleep(_CPU_SECONDS if seconds is None else seconds)
         done = {number: pair for number, pair in self.tasks.items() if pair[0].done()}
         self.tasks = {number: pair for number, pair in self.tasks.items() if number not in done}
         ended = [(number, *_read_task(task)) for number, (task, _) in done.items()]
         for _, is_error, value in ended:
             if is_error and leaves_block(value) and not is_cancellation(value):
-                self.interruption = value
-                self._reply("interrupt")
-                return
+                raise value
         is_writable = all(flag for _, flag in done.values())
         self._send(
             "ended", lambda encode: [[n, bad, encode(it)] for n, bad, it in ended], is_writable
         )
 
     def _send_error(self, error: BaseException) -> None:
-        """Answer with an exception; one that must leave the block interrupts the code."""
+        """Answer with an exception; raise it if it must leave the block."""
         if leaves_block(error):
-            self.interruption = error
-            self._reply("interrupt")
-            return
+            raise error
         try:
             self._send("error", lambda encode: encode(error))
         except StateError as problem:

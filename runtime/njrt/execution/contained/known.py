@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Mapping
 from typing import Any
 
+from njrt.execution.contained import wire
 from njrt.execution.guard.allowed import IMPORTABLE_MODULES, SUBMODULES
 
 CHILD_MODULES = (IMPORTABLE_MODULES - {"typing_extensions"}) | SUBMODULES
@@ -79,22 +79,13 @@ def is_safe_error(cls: type) -> bool:
     return bases.isdisjoint(_UNSAFE) and not issubclass(cls, (*_ENDS, BaseExceptionGroup))
 
 
-def make_bare_error(cls: type) -> BaseException:
-    """Make an exception without arguments, and without running its class's code."""
-    creators = (vars(base).get("__new__") for base in cls.__mro__)
-    create: Any = next(each for each in creators if type(each) is types.BuiltinFunctionType)
-    made: BaseException = create(cls)
+def make_error(cls: type, args: list[Any]) -> BaseException:
+    """Make an exception with these arguments, without running code of the program's classes."""
+    base: Any = next(it for it in cls.__mro__ if it.__module__ == "builtins")
+    made: BaseException = base.__new__(cls, *args)
+    is_limited = issubclass(base, SyntaxError) and not wire.IS_CHILD  # positions in a text
+    base.__init__(made, *(args[:1] if is_limited else args))
     return made
-
-
-_PARTS: Mapping[type, tuple[str, ...]] = {
-    OSError: ("errno", "strerror", "filename", "", "filename2"),
-    StopIteration: ("value",),
-    StopAsyncIteration: (),
-    ImportError: ("msg",),
-    SyntaxError: ("msg",),
-}
-"""The attributes that builtin exceptions take from their arguments."""
 
 
 def list_arguments(error: BaseException) -> list[Any]:
@@ -102,17 +93,6 @@ def list_arguments(error: BaseException) -> list[Any]:
     args: list[Any] = [*BaseException.args.__get__(error)]  # type: ignore[attr-defined]
     has_file = isinstance(error, OSError) and error.filename is not None and len(args) == 2
     return [*args, error.filename] if has_file else args  # type: ignore[attr-defined]
-
-
-def fill_error(error: BaseException, args: list[Any]) -> None:
-    """Set the arguments of an exception, without running the class's code."""
-    kept = args[:2] if isinstance(error, OSError) and len(args) > 2 else args
-    BaseException.args.__set__(error, tuple(kept))  # type: ignore[attr-defined]
-    for kind, names in _PARTS.items():
-        if isinstance(error, kind) and (kind is not OSError or len(args) > 1):
-            for name, value in zip(names, args, strict=False):
-                if name and (name == "value" or value is None or isinstance(value, str | int)):
-                    vars(kind)[name].__set__(error, value)
 
 
 def resolve_known(module: str, path: str) -> type:

@@ -29,12 +29,8 @@ class ChildLoop(asyncio.BaseEventLoop):
     def _write_to_self(self) -> None: ...
 
 
-def run_coroutine(
-    loop: ChildLoop, coroutine: Coroutine[Any, Any, Any], started: list[asyncio.Task[Any]]
-) -> Any:
-    """Run a coroutine to its end; its task is put into `started`."""
+def run_coroutine(loop: ChildLoop, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine to its end."""
     asyncio.events._set_running_loop(None)
-    task = loop.create_task(coroutine)
-    started.append(task)
     loop.set_exception_handler(lambda *_: None)
-    return loop.run_until_complete(task)
+    return loop.run_until_complete(loop.create_task(coroutine))

@@ -106,10 +106,6 @@ class Names:
                 else:
                     self.scope.rebind(name, first)
 
-    def close(self) -> None:
-        for table in (self._known, self._first, self._readers, self.modules):
-            table.clear()
-
     def _find_places(self) -> dict[str, str]:
         """Return the place of each name, such as an output, a variable, or the block's own."""
         scope, code = self.scope, self.code

@@ -2,7 +2,7 @@
 
 objects.encode_argument(d.values())     ["r", 7]: the program gets a list
 objects.find_obstacle([lambda: 1])      StateError: a function ends with the code
-objects.take_delta([])                  what has changed since the last message
+objects.take_delta({})                  what has changed since the last message
 """
 
 from __future__ import annotations
@@ -10,22 +10,19 @@ from __future__ import annotations
 import builtins
 import sys
 from collections import defaultdict
-from collections.abc import Callable
-from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
 from njrt.execution.contained import rebuild
-from njrt.execution.contained.contents import Kind, StateError
+from njrt.execution.contained.contents import Image, Kind, StateError, list_public
 from njrt.execution.contained.known import (
     CHILD_MODULES,
-    fill_error,
     find_known_name,
     is_plain_class,
     list_arguments,
-    make_bare_error,
+    make_error,
 )
-from njrt.execution.contained.state import Delta, Table, write_member
+from njrt.execution.contained.state import Table, write_member
 from njrt.execution.contained.wire import Data
 
 _CALLED = ("function", "builtin_function_or_method", "method")
@@ -113,28 +110,22 @@ class Objects:
             return object.__new__(self.classes.find_handle(name))
         if tag == "dict" and name.startswith("defaultdict"):
             return defaultdict(_refuse_default)
-        if tag == "error":
-            return make_bare_error(self._find_error(name))
         return self.classes.make_empty(name)
 
     def make_frozen(self, kind: Kind, members: list[Any]) -> Any:
-        return tuple.__new__(self.classes.find(kind[1]), members)
+        tag, name = kind
+        if tag != "error":
+            return tuple.__new__(self.classes.find(name), members)
+        is_known = name[:1] == "="
+        cls = rebuild.resolve(*name[1:].split(":")) if is_known else self.classes.find(name)
+        made = make_error(cls, members[1:])
+        if not is_known:
+            made.__dict__["_njrt_text"] = members[0]
+        return made
 
-    def _find_error(self, name: str) -> Any:
-        if name[:1] == "=":
-            return rebuild.resolve(*name[1:].split(":"))
-        return self.classes.find(name)
-
-    def write_error(self, error: Any, encode: Callable[[Any], Data]) -> list[Data]:
-        return ["", *map(encode, list_arguments(error))]
-
-    def fill_error(self, error: Any, items: list[Any]) -> None:
-        if type(error).__module__ == "builtins":
-            with suppress(Exception):
-                type(error).__init__(error, *items[1:])
-        else:
-            error.__dict__["_njrt_text"] = items[0]
-        fill_error(error, items[1:])
+    def read_error(self, error: Any) -> Image:
+        names, values = list_public(error)
+        return names, ("", *list_arguments(error), *values)
 
     def encode_argument(self, value: Any) -> Data:
         """Return the data of an argument; of an iterator or a view, those of a list."""
@@ -142,23 +133,21 @@ class Objects:
         is_collected = kind.__name__ in _COLLECTED and kind.__module__ == "builtins"
         return self.table.encode([*value] if is_collected else value)
 
-    def take_delta(self, names: list[tuple[str, Data]]) -> Delta:
+    def take_delta(self, names: dict[str, Data]) -> Data:
         """Return what has changed since the last message, once the message's values are encoded."""
-        changed = self.table.find_changed()
-        for number, row in changed.items():
-            if row[0] == "list" and not row[2]:
-                self._refuse_sorting(self.table.objects[number])
-        added = self.table.read_added()
-        self.table.send(changed.items(), added)
-        return Delta([*changed.items()], added, names)
-
-    def _refuse_sorting(self, value: list[Any]) -> None:
+        table = self.table
+        changed = table.find_changed()
         # CPython empties a list while it sorts it, and gives it a size below that of an empty one.
-        if list.__sizeof__(value) < [].__sizeof__():
+        lists = (it for it in map(table.objects.__getitem__, changed) if type(it) is list)
+        if any(list.__sizeof__(it) < [].__sizeof__() for it in lists):
             raise StateError(
                 "a function of the program cannot be called while a list is being sorted; "
                 "compute the keys first, or use sorted()"
             )
+        rows = table.write_changed(changed)
+        images, added = table.write_added(len(table.known))
+        table.agree(changed, images)
+        return [rows, added, names]
 
     def encode_error(self, error: BaseException) -> Data:
         """Return the data of an exception or, if it cannot cross, of a TypeError with its text."""
@@ -174,10 +163,7 @@ class Objects:
         before = len(table.objects)
         try:
             table.encode(value)
-            read = before
-            while read < len(table.objects):
-                table.read_row(read)
-                read += 1
+            table.write_added(before)
         except StateError as error:
             table.forget_added(before)
             return error

@@ -12,21 +12,29 @@ from __future__ import annotations
 
 import enum
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from njrt.execution.contained.classes import Classes, find_method, is_async
-from njrt.execution.contained.contents import MISSING, UNCHANGING, Kind, StateError, find_reader
+from njrt.execution.contained.contents import (
+    MISSING,
+    UNCHANGING,
+    Image,
+    Kind,
+    StateError,
+    find_reader,
+    list_public,
+)
 from njrt.execution.contained.known import (
     CHILD_MODULES,
-    fill_error,
     find_known_name,
     is_plain_class,
     is_safe_error,
     list_arguments,
-    make_bare_error,
+    make_error,
     resolve_known,
 )
 from njrt.execution.contained.state import Table, write_member
@@ -94,24 +102,25 @@ class Program:
         functions, self._new_functions = self._new_functions, []
         return [*self.classes.take_new(), *functions]
 
-    def mark_writable(self, numbers: Sequence[Data]) -> None:
+    def mark_writable(self, values: Iterable[Any]) -> None:
         """Let the code change what these values reach, but not through tuples or frozen objects."""
-        rows, kinds, classes = self.table.rows, self.table.kinds, {"": True}
-        waiting = [it[1] for it in numbers if type(it) is list and it[0] == "r"]
+        table, classes = self.table, {"": True}
+        waiting = [*values]
         while waiting:
-            number = waiting.pop()
-            tag, name = kinds[number]
-            if number in self.writable or (tag in UNCHANGING and tag != "remote"):
+            number = table.numbers.get(id(waiting.pop()))
+            if number is None or number in self.writable:
+                continue
+            tag, name = table.kinds[number]
+            if tag in UNCHANGING and tag != "remote":
                 continue
             if name not in classes:
                 is_own = ":" in name
-                cls = type(self.table.objects[number])
+                cls = type(table.objects[number])
                 classes[name] = not is_own or self.classes.may_change(cls)
             if not classes[name]:
                 continue
             self.writable.add(number)
-            _, _, items, parts = rows[number]
-            waiting += [it[1] for it in (*items, *parts) if type(it) is list and it[0] == "r"]
+            waiting += chain(*table.known[number])
 
     # ── objects (see `state.Side`) ───────────────────────────────────────────────────────────────
 
@@ -185,13 +194,7 @@ class Program:
         return form, self.classes.name(cls)
 
     def make_empty(self, kind: Kind) -> Any:
-        tag, name = kind
-        if tag == "error":
-            cls = self._find_error(name)
-            if not is_safe_error(cls) or not (name[:1] == "=" or self.classes.may_make(cls)):
-                raise StateError(f"contained code cannot make a {cls.__name__} without a call")
-            return make_bare_error(cls)
-        cls = self._find_data(tag, name)
+        cls = self._find_data(*kind)
         if not self.classes.may_make(cls):
             raise StateError(
                 f"contained code cannot make or copy a {cls.__name__} itself; it calls the class"
@@ -215,21 +218,24 @@ class Program:
         return cls
 
     def make_frozen(self, kind: Kind, members: list[Any]) -> Any:
-        tag, name = kind
-        cls: Any = self._find_data(tag, name)
+        if kind[0] == "error":
+            found = self._find_error(kind[1])
+            if not is_safe_error(found) or not (kind[1][:1] == "=" or self.classes.may_make(found)):
+                raise StateError(f"contained code cannot make a {found.__name__} without a call")
+            return make_error(found, members[1:])
+        cls: Any = self._find_data(*kind)
         if len(members) != len(cls._fields):
             raise WireError("not a named tuple")
         return tuple.__new__(cls, members)
 
-    def write_error(self, error: Any, encode: Callable[[Any], Data]) -> list[Data]:
+    def read_error(self, error: Any) -> Image:
         try:
             text = cut_middle(str(error), 2000)
         except Exception as problem:
             text = f"<its message cannot be shown: {type(problem).__name__}>"
-        return [text, *map(encode, list_arguments(error))]
-
-    def fill_error(self, error: Any, items: list[Any]) -> None:
-        fill_error(error, items[1:])
+        is_known = find_known_name(type(error)) is not None
+        names, values = ((), ()) if is_known else list_public(error)
+        return names, (text, *list_arguments(error), *values)
 
     # ── what may change (see `apply.Rules`) ──────────────────────────────────────────────────────
 
@@ -267,8 +273,8 @@ class Program:
 
     def _was_sent(self, cls: type, name: str) -> bool:
         table = self.table
-        pairs = zip(table.objects, table.rows, strict=False)
-        return any(type(it) is cls and name in row[3][::2] for it, row in pairs)
+        pairs = zip(table.objects, table.known, strict=False)
+        return any(type(it) is cls and name in names for it, (names, _) in pairs)
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────
 
@@ -315,6 +321,12 @@ class Program:
         if name in ("__exit__", "__aexit__"):
             return partial(_leave, method), is_writable
         return self.guard(method), is_writable
+
+    def find_exit(self, target: Data) -> Callable[[BaseException | None], Any]:
+        """Return how a context manager is left, for the call that has entered it."""
+        kind, reference, name = target
+        leave, _ = self._find_method(kind, reference, name.replace("enter__", "exit__"))
+        return leave
 
     def _has_rule(self, function: Any) -> bool:
         try:

@@ -16,14 +16,13 @@ import marshal
 import sys
 from abc import ABCMeta
 from collections import namedtuple
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
 from njrt.execution.contained.contents import has_only_namespace, list_public
-from njrt.execution.contained.known import make_bare_error
 from njrt.execution.contained.state import FACTORIES
 from njrt.execution.contained.wire import Data
 
@@ -118,14 +117,13 @@ class Model:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={value!r}" for name, value in list_public(self))
-        return f"{type(self).__name__}({fields})"
+        return f"{type(self).__name__}({', '.join(f'{name}={it!r}' for name, it in self)})"
 
     def __str__(self) -> str:
-        return " ".join(f"{name}={value!r}" for name, value in list_public(self))
+        return " ".join(f"{name}={it!r}" for name, it in self)
 
-    def __iter__(self) -> Any:
-        return iter(list_public(self))
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        return zip(*list_public(self), strict=True)
 
     def model_copy(self, *, update: Any = None, deep: bool = False) -> Any:
         made = copy.deepcopy(self) if deep else copy.copy(self)
@@ -182,9 +180,7 @@ class Classes:
     def make_empty(self, key: str) -> Any:
         """Make an object without running the class's methods."""
         if key not in self._makers:
-            cls = self.find(key)
-            is_error = issubclass(cls, BaseException)
-            self._makers[key] = partial(make_bare_error if is_error else object.__new__, cls)
+            self._makers[key] = partial(object.__new__, self.find(key))
         return self._makers[key]()
 
     # ── making a class ───────────────────────────────────────────────────────────────────────────
@@ -260,7 +256,7 @@ class Classes:
             return call(["class", key], args, named)
 
         def reduce(self: Any, version: Any) -> Any:  # for copies, which stay here
-            held = dict(list_public(self))
+            held = dict(zip(*list_public(self), strict=True))
             is_plain = has_only_namespace(type(self))
             return partial(object.__new__, type(self)), (), held if is_plain else (None, held)
 

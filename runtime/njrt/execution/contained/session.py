@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
-from njrt.execution.contained.apply import Done, apply_delta, undo
+from njrt.execution.contained.apply import Difference, Done, apply_delta, undo
 from njrt.execution.contained.changes import Change, edit_changes, list_changes, list_set
 from njrt.execution.contained.contents import MISSING, StateError
-from njrt.execution.contained.making import check_value, make_objects, read_delta
+from njrt.execution.contained.making import Delta, read_delta
 from njrt.execution.contained.names import Names
 from njrt.execution.contained.program import Program, list_members
-from njrt.execution.contained.state import UNBOUND, Delta, Table
-from njrt.execution.contained.wire import Data, WireError, measure
+from njrt.execution.contained.state import UNBOUND, Table
+from njrt.execution.contained.wire import Data, measure
 
 Encode = Callable[[Any], Data]
 
@@ -33,7 +34,7 @@ class Shown:
         return self._text
 
 
-class RejectedError(BaseException):
+class RejectedError(Exception):
     """The changes of the code were rejected, which ends it; the message is for the model."""
 
 
@@ -47,14 +48,9 @@ class Session:
         self.program = Program({name, *names.scope.packages}, names.modules, names.list_owners)
         self._done: list[Done] = []
 
-    def close(self) -> None:
-        self._done.clear()
-        self.names.close()
-        del self.program
-
     # ── to the child ─────────────────────────────────────────────────────────────────────────────
 
-    def start(self) -> tuple[list[Data], Data, Data]:
+    def start(self) -> tuple[Data, Data, Data]:
         """Return the members of modules, the state, and the exception that is being handled."""
         program, names = self.program, self.names
         modules = {
@@ -70,11 +66,13 @@ class Session:
         handled = None if isinstance(error, BaseExceptionGroup) else error
 
         def write(encode: Encode) -> Data:
-            pairs = [(name, held.items()) for name, held in modules.items()]
-            return [[name, [[key, encode(it)] for key, it in held]] for name, held in pairs]
+            return {
+                name: {key: encode(it) for key, it in held.items()}
+                for name, held in modules.items()
+            }
 
         delta, (members, raised) = self.take(lambda encode: [write(encode), encode(handled)])
-        program.mark_writable([data for _, held in members for _, data in held])
+        program.mark_writable([it for held in modules.values() for it in held.values()])
         program.table.remember()
         return members, delta, raised
 
@@ -87,11 +85,10 @@ class Session:
     def describe_largest(self) -> str:
         """Return the name whose value is the largest, with its size."""
         sizes: list[tuple[int, str]] = []
-        for name in self.names.places:
-            value = self.names._readers[name]()
+        for name, value in self.names.read().items():
             table = Table(self.program)
             if value is not MISSING:
-                sizes.append((measure([table.encode(value), table.read_added()]), name))
+                sizes.append((measure([table.encode(value), table.write_added(0)[1]]), name))
         size, name = max(sizes, default=(0, "the state"))
         return f"`{name}` has {size / 1e6:.0f} MB"
 
@@ -100,31 +97,26 @@ class Session:
 
         `is_writable` is whether the code may change the new objects in it.
         """
-        table = self.program.table
+        table, program, known = self.program.table, self.program, len(self.program.table.known)
         try:
             changed = table.find_changed()
-            bound = [(name, self._encode(name, it)) for name, it in self.names.list_changed()]
-            added = table.read_added()
-            table.send(changed.items(), added)
-            self.program.mark_writable([["r", n] for n in self._list_reached(changed, added)])
-            self.program.mark_writable([data for _, data in bound])
+            names = self.names.list_changed()
+            bound = {name: self._encode(name, it) for name, it in names}
+            rows = table.write_changed(changed)
+            images, added = table.write_added(known)
+            first = len(table.objects)
             data = write(table.encode)
-            results = table.read_added()
+            more, results = table.write_added(first)
         except StateError:
             table.forget_added()
             raise
-        first = len(table.rows)
-        table.agree((), results)
+        table.agree(changed, [*images, *more])
+        reached = [it for n, image in changed.items() if n in program.writable for it in image]
+        new = (it for it in chain(*reached) if table.numbers.get(id(it), -1) >= known)
+        program.mark_writable([*new, *(it for _, it in names)])
         if is_writable:
-            self.program.mark_writable([["r", n] for n in range(first, len(table.rows))])
-        return Delta([*changed.items()], [*added, *results], bound).write(), data
-
-    def _list_reached(self, changed: dict[int, Any], added: Sequence[Any]) -> list[int]:
-        """Return the new objects that what the code may change now holds."""
-        first = len(self.program.table.rows) - len(added)
-        rows = [row for number, row in changed.items() if number in self.program.writable]
-        held = [it for row in rows for it in (*row[2], *row[3]) if type(it) is list]
-        return [it[1] for it in held if it[0] == "r" and it[1] >= first]
+            program.mark_writable(table.objects[first:])
+        return [rows, [*added, *results], bound], data
 
     # ── from the child ───────────────────────────────────────────────────────────────────────────
 
@@ -135,37 +127,27 @@ class Session:
         own methods.
         """
         program, table = self.program, self.program.table
-        delta = read_delta(data, len(table.rows))
-        for name, _ in delta.names:
-            self.names.check(name)
-        first = len(table.rows)
-        edited = delta
-
-        def decide(asked: Delta, objects: Sequence[Any]) -> Delta:
-            nonlocal edited
-            edited = self._decide(asked, objects)
-            return edited
-
-        asks = program.asks_changes and (delta.changed or delta.names)
+        first = len(table.known)
         try:
-            self._done += apply_delta(table, delta, program, decide if asks else None)
+            done, asked, delta = apply_delta(table, data, program, self._decide)
         except Exception as error:
             if type(error).__module__.startswith("njrt."):
                 raise
             raise StateError(f"{type(error).__name__}: {error}") from None
-        program.writable.update(range(first, len(table.rows)))
+        self._done += done
+        program.writable.update(range(first, len(table.known)))
         table.remember()  # before a function of the program can change the new objects
-        known = dict(delta.names)
-        for name, value in dict(edited.names).items():
-            bound = MISSING if value == UNBOUND else table.decode(value)
-            self.names.bind(name, bound, is_edited=value is not known[name])
+        for name, value in delta.names.items():
+            self.names.bind(name, value, is_edited=value is not asked.names[name])
 
-    def _decide(self, delta: Delta, objects: Sequence[Any]) -> Delta:
+    def _decide(self, delta: Delta, differences: Sequence[Difference]) -> Delta:
         """Return the changes with the interceptors' edits."""
-        values = self.names.read()
-        bound = [(name, it) for name, it in delta.names if self.names.places[name] != "own"]
-        shown = Delta(delta.changed, delta.added, bound)
-        changes = list_changes(self.program.table, values, shown, objects)
+        for name in delta.names:
+            self.names.check(name)
+        if not self.program.asks_changes:
+            return delta
+        bound = {n: it for n, it in delta.names.items() if self.names.places[n] != "own"}
+        changes = list_changes(self.program.table, self.names.read(), bound, differences)
         return edit_changes(delta, changes, self._ask(changes)) if changes else delta
 
     def decide_value(self, owner: Any, name: str, value: Any) -> Any:
@@ -190,33 +172,21 @@ class Session:
         match data:
             case ["shown", str(text)]:
                 return Shown(text)
-        check_value(data, len(self.program.table.rows))
         return self.program.table.decode(data)
-
-    def decode_arguments(self, args: Data, named: Data) -> tuple[list[Any], dict[str, Any]]:
-        pairs = [(key, value) for key, value in map(_read_pair, named)]
-        return [*map(self.decode, args)], {key: self.decode(value) for key, value in pairs}
 
     def decode_mistake(self, data: Data, error: Data) -> Any:
         """Return the exception of code that failed, whose changes are not applied."""
         table = self.program.table
-        delta = read_delta(data, len(table.rows))
-        check_value(error, len(table.rows) + len(delta.added))
         try:
-            objects = [*table.objects, *make_objects(delta.added, table)]
+            read_delta(table, data)
+            return table.decode(error)
         except StateError as problem:
             return TypeError(str(problem))
-        return objects[error[1]] if type(error) is list and error[0] == "r" else error
+        finally:
+            table.forget_added()
 
     def undo(self) -> None:
         """Put back what the code has changed, unless it has been changed since."""
         undo(self._done)
         self._done.clear()
         self.names.restore()
-
-
-def _read_pair(pair: Data) -> tuple[str, Data]:
-    match pair:
-        case [str(key), value]:
-            return key, value
-    raise WireError("not a named argument")

@@ -1,42 +1,53 @@
 """The state of contained code as data: the same objects, by number, in the program and the child.
 
-    table.enter({"orders": orders})      the program: numbers for all objects that the names reach
-    table.take_changes(names)            what differs from what the other side knows
+    table.encode(orders)            ["r", 0]: a number for each object that the value reaches
+    table.find_changed()            {0: ([], [order])}: objects that differ from what both know
 
 What crosses, in JSON:
 
     a value      None, bool, int, float, str; a tagged list of `wire.py`, as ["date", "2026-01-02"];
-                 a tagged list of a `Side`, as ["member", "shop:Color", "RED"];
+                 a tagged list of a `Side`, as ["member", "shop:Color", "RED", 0];
                  or ["r", 7], the object number 7, the same number for the same object
-    a row        the contents of an object: [tag, name, items, attributes]
-                 ["list", "", [value, ...], []]              also set, tuple, frozenset, deque
-                 ["dict", "Counter", [key, value, ...], []]
-                 ["object", "shop:Order", [], ["status", "paid", ...]]
-                 ["error", "builtins:KeyError", ["'tea'", cause, ..., argument, ...], []]
+    a row        a new object: [tag, name, keys, values], see `contents.py`
+                 ["list", "", [], [value, ...]]              also tuple, deque
+                 ["set", "", [value, ...], []]               also frozenset
+                 ["dict", "Counter", [key, ...], [value, ...]]
+                 ["object", "shop:Order", ["status", ...], ["paid", ...]]
+                 ["error", "builtins:KeyError", ["name", ...], [text, argument, ..., value, ...]]
                  ["handle", "socket.socket", [], []]
-                 ["remote", "shop:User", [], []]         its members are used by calls
+                 ["remote", "shop:User", [], []]             its members are used by calls
+    a change     the new contents of an object: [number, keys, values]
 
-An instance of an own class crosses with its attributes that have no underscore. Rows are compared
-by their `repr`, so that True is not 1 and -0.0 is not 0.0.
+An instance of an own class crosses with its attributes that have no underscore. Values are compared
+by the text of their data, so that True is not 1 and -0.0 is not 0.0.
 """
 
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, Protocol
 
-from njrt.execution.contained import wire
-from njrt.execution.contained.contents import Contents, Kind, StateError, iterate, list_public
+from njrt.execution.contained.contents import (
+    MISSING,
+    UNCHANGING,
+    Image,
+    Kind,
+    StateError,
+    find_watch,
+    is_identical,
+    make_watches,
+    read,
+)
 from njrt.execution.contained.wire import BIG, PLAIN, READERS, Data, WireError, write
-from njrt.records import record
 
 MAX_ROWS = 1_000_000
 UNBOUND = ["unbound"]
 """Data in place of a value, for a name that is not bound."""
 
 Row = list[Data]
+_ATOMS = (str, int, bool, type(None))
 
 _EXACT: Mapping[type, Kind] = {
     list: ("list", ""),
@@ -66,55 +77,35 @@ class Side(Protocol):
         """Return the kind of row of a class; raise StateError if its objects cannot cross."""
 
     def make_empty(self, kind: Kind) -> Any:
-        """Make an object of an own class, without attributes; or a handle, or an error."""
+        """Make an object of an own class, without attributes; or a handle."""
 
     def make_frozen(self, kind: Kind, members: list[Any]) -> Any:
-        """Make a named tuple."""
+        """Make a named tuple, or an error of its text and its arguments."""
 
-    def write_error(self, error: Any, encode: Callable[[Any], Data]) -> list[Data]:
-        """Return the items of an error's row."""
-
-    def fill_error(self, error: Any, items: list[Any]) -> None:
-        """Set what the items of an error's row say."""
-
-
-@record
-class Delta:
-    """What one side has changed since the last message."""
-
-    changed: Sequence[tuple[int, Row]]
-    added: Sequence[Row]
-    """The rows of new objects; their numbers follow those that exist."""
-    names: Sequence[tuple[str, Data]] = ()
-
-    def write(self) -> Data:
-        return [[[n, row] for n, row in self.changed], self.added, [[*it] for it in self.names]]
-
-
-def is_same(first: Data, second: Data) -> bool:
-    """Return whether two rows or values are the same, where True is not 1 and -0.0 not 0.0."""
-    return bool(first == second) and repr(first) == repr(second)
+    def read_error(self, error: Any) -> Image:
+        """Return what crosses of an error: names; text, arguments, attributes."""
 
 
 class Table:
-    """Objects by number (state: objects, the rows that both sides know, the last contents)."""
+    """Objects by number (state: objects, their contents that both sides know, marks)."""
 
     def __init__(self, side: Side) -> None:
         self.side = side
         self.objects: list[Any] = []
-        self.rows: list[Row] = []
+        self.known: list[Image] = []
         self.kinds: list[Kind] = []
         self.numbers: dict[int, int] = {}
         self.nested: dict[int, tuple[int, int]] = {}
         """How deep tuples of the other side are, and how much they hold, by number."""
         self.held = 0
         """How much they hold together."""
-        self._own_kinds: dict[int, Kind] = {}
-        """The kinds of own classes that have numbered objects, by the classes' identity."""
         self.is_marked = False
         """Whether instances of own classes are marked when an attribute is set (`mark`)."""
-        self._contents = Contents()
-        self._suspects: set[int] = set()
+        self._own_kinds: dict[int, Kind] = {}
+        """The kinds of own classes that have numbered objects, by the classes' identity."""
+        self._marks: set[int] = set()
+        self._watches = make_watches()
+        self._watched = 0
 
     # ── values ───────────────────────────────────────────────────────────────────────────────────
 
@@ -133,12 +124,12 @@ class Table:
                 data = self.side.write_special(value)
             if data is not None:
                 return data
-            kind = self.find_kind(value)
+            kind = self._find_kind(value)
             if kind[0] == "object":
                 self._own_kinds[id(cls)] = kind
-        return ["r", self._add(value, kind)]
+        return ["r", self.add(value, kind)]
 
-    def find_kind(self, value: Any) -> Kind:
+    def _find_kind(self, value: Any) -> Kind:
         cls = type(value)
         if cls is deque:
             return "deque", "" if value.maxlen is None else str(value.maxlen)
@@ -146,7 +137,8 @@ class Table:
             return "dict", f"defaultdict={_FACTORY_NAMES.get(value.default_factory, '?')}"
         return self.side.find_kind(cls)
 
-    def _add(self, value: Any, kind: Kind) -> int:
+    def add(self, value: Any, kind: Kind) -> int:
+        """Give an object the next number."""
         number = len(self.objects)
         if number >= MAX_ROWS:
             raise StateError(f"the state has more than {MAX_ROWS:,} objects")
@@ -155,20 +147,63 @@ class Table:
         self.kinds.append(kind)
         return number
 
-    def decode(self, data: Data) -> Any:
-        return decode_value(data, self.objects, self.side)
+    def decode(self, data: Data, find: Callable[[int], Any] | None = None) -> Any:
+        """Return the value for data; raise WireError. `find` finds objects by their numbers."""
+        if type(data) is not list:
+            if type(data) is dict:
+                raise WireError("not a value")
+            return data
+        try:
+            if data[0] == "r":
+                _, number = data
+                if type(number) is not int or number < 0:
+                    raise WireError("no object has this number")
+                return self.objects[number] if find is None else find(number)
+            reader = READERS.get(data[0])
+            return self.side.read_special(data) if reader is None else reader(data)
+        except (WireError, StateError):
+            raise
+        except Exception as error:
+            raise WireError(f"a value cannot be read: {type(error).__name__}") from None
 
-    def read_row(self, number: int) -> Row:
+    # ── contents ─────────────────────────────────────────────────────────────────────────────────
+
+    def read(self, number: int) -> Image:
         """Return the present contents of an object."""
-        (tag, name), value, encode = self.kinds[number], self.objects[number], self.encode
-        if tag == "object":
-            return [tag, name, [], _write_attributes(value, encode)]
-        if tag == "error":
-            is_shown = wire.IS_CHILD or name[:1] != "="
-            attributes = _write_attributes(value, encode) if is_shown else []
-            return [tag, name, self.side.write_error(value, encode), attributes]
-        items = [] if tag in ("handle", "remote") else [encode(it) for it in iterate(tag, value)]
-        return [tag, name, items, []]
+        tag, value = self.kinds[number][0], self.objects[number]
+        return self.side.read_error(value) if tag == "error" else read(tag, value)
+
+    def write(self, image: Image) -> list[Data]:
+        """Return contents as data."""
+        encode = self.encode
+        return [
+            [
+                it if type(it) in PLAIN or (type(it) is int and -BIG < it < BIG) else encode(it)
+                for it in part
+            ]
+            for part in image
+        ]
+
+    def is_same(self, one: Any, other: Any) -> bool:
+        """Return whether two values are the same, where True is not 1 and -0.0 not 0.0."""
+        if one is other or one is MISSING or other is MISSING:
+            return one is other
+        if type(one) in _ATOMS and type(other) in _ATOMS:
+            return type(one) is type(other) and bool(one == other)
+        return repr(self.encode(one)) == repr(self.encode(other))
+
+    def is_same_image(self, one: Image, other: Image) -> bool:
+        """Return whether two contents are the same, in the same order."""
+        return all(
+            len(first) == len(second) and all(map(self.is_same, first, second))
+            for first, second in zip(one, other, strict=True)
+        )
+
+    def pair(self, tag: str, image: Image) -> dict[str, tuple[Any, Any]]:
+        """Return keys and values by the text of the key's data; a member of a set for itself."""
+        keys, values = image
+        texts = keys if tag == "object" else [repr(self.encode(key)) for key in keys]
+        return dict(zip(texts, zip(keys, values or keys, strict=True), strict=True))
 
     # ── messages ─────────────────────────────────────────────────────────────────────────────────
 
@@ -176,75 +211,62 @@ class Table:
         """Record that an attribute of an object was set."""
         number = self.numbers.get(id(value))
         if number is not None:
-            self._suspects.add(number)
+            self._marks.add(number)
 
-    def find_changed(self) -> dict[int, Row]:
-        """Return the rows of the objects that differ from what both sides know."""
-        self._suspects.update(self._contents.find_suspects(self.is_marked))
-        found = ((number, self.read_row(number)) for number in sorted(self._suspects))
-        return {number: row for number, row in found if not is_same(row, self.rows[number])}
+    def find_changed(self) -> dict[int, Image]:
+        """Return the contents of the objects that differ from what both sides know."""
+        self._look()
+        images = ((number, self.read(number)) for number in sorted(self._marks))
+        changed = [it for it in images if not is_identical(it[1], self.known[it[0]])]
+        found = {n: image for n, image in changed if not self.is_same_image(image, self.known[n])}
+        self._marks = {*found}
+        return found
 
-    def read_added(self) -> list[Row]:
-        """Read the rows of objects that have got numbers since the last message."""
+    def _look(self) -> None:
+        for name, watch in self._watches.items():
+            if name != "object" or not self.is_marked:
+                self._marks.update(watch.find_suspects())
+
+    def write_changed(self, changed: Mapping[int, Image]) -> list[Data]:
+        """Return changes as data."""
+        return [[number, *self.write(image)] for number, image in changed.items()]
+
+    def write_added(self, first: int) -> tuple[list[Image], list[Row]]:
+        """Return the contents and the rows of the new objects from a number on."""
+        images: list[Image] = []
         rows: list[Row] = []
-        while len(self.rows) + len(rows) < len(self.objects):  # reading a row may add objects
-            rows.append(self.read_row(len(self.rows) + len(rows)))
-        return rows
+        while first + len(images) < len(self.objects):  # a row may add objects
+            number = first + len(images)
+            images.append(self.read(number))
+            rows.append([*self.kinds[number], *self.write(images[-1])])
+        return images, rows
 
     def forget_added(self, first: int | None = None) -> None:
         """Forget objects that have got numbers since the last message, or from this number on."""
-        first = len(self.rows) if first is None else first
+        first = len(self.known) if first is None else first
         for value in self.objects[first:]:
             del self.numbers[id(value)]
         del self.objects[first:], self.kinds[first:]
 
-    def send(self, changed: Iterable[tuple[int, Row]], added: Sequence[Row]) -> None:
-        """Record that the other side gets the rows that differ, and those of new objects."""
-        self._suspects.clear()
-        self.agree(changed, added)
-
-    def agree(self, changed: Iterable[tuple[int, Row]], added: Sequence[Row]) -> None:
+    def agree(self, changed: Mapping[int, Image], added: Sequence[Image]) -> None:
         """Record what both sides know from here on."""
-        for number, row in changed:
-            self.rows[number] = row
-        self.rows += added
-
-    def add_made(self, made: Sequence[Any], rows: Sequence[Row]) -> None:
-        """Give objects that the other side has added the same numbers here."""
-        for value, row in zip(made, rows, strict=True):
-            self._add(value, (row[0], row[1]))
+        self._marks.clear()
+        for number, image in changed.items():
+            self.known[number] = image
+        self.known += added
 
     def remember(self) -> None:
-        """Watch the contents of the objects that are new since the last message."""
-        if self._contents.is_scattered():
-            self._suspects.update(self._contents.find_suspects())
-        self._contents.extend(self.objects, self.kinds)
-
-
-def _write_attributes(value: Any, encode: Callable[[Any], Data]) -> list[Data]:
-    parts: list[Data] = []
-    for name, it in list_public(value):
-        parts.append(name)
-        parts.append(it if type(it) in PLAIN else encode(it))
-    return parts
+        """Watch the objects that are new since the last message."""
+        for number in range(self._watched, len(self.objects)):
+            tag, value = self.kinds[number][0], self.objects[number]
+            if tag not in UNCHANGING:
+                self._watches[find_watch(tag, value)].add(number, value)
+        if self._watched < len(self.objects):
+            self._watched = len(self.objects)
+            self._look()
 
 
 def write_member(key: str, value: Any) -> Data:
     """Return the data of a member of an enum, or of a flag without a name."""
     is_named = value._name_ in type(value).__members__
     return ["member", key, value._name_ if is_named else None, 0 if is_named else value._value_]
-
-
-def decode_value(data: Data, objects: Mapping[int, Any] | Sequence[Any], side: Side) -> Any:
-    """Return the value for data; objects are found by their numbers. Raises WireError."""
-    if type(data) is not list:
-        return data
-    try:
-        if data[0] == "r":
-            return objects[data[1]]
-        reader = READERS.get(data[0])
-        return side.read_special(data) if reader is None else reader(data)
-    except (WireError, StateError):
-        raise
-    except Exception as error:
-        raise WireError(f"a value cannot be read: {type(error).__name__}") from None

@@ -246,16 +246,17 @@ READERS: dict[str, Callable[[list[Data]], Any]] = {
 """Functions that read plain values, by their tag."""
 
 
+_DECIMAL = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
+
+
 def encode_decimal_context() -> Data:
     """Return the settings of this thread's decimal context."""
     context = decimal.getcontext()
     traps = [signal.__name__ for signal, is_set in context.traps.items() if is_set]
-    limits = [context.Emin, context.Emax, context.capitals, context.clamp]
-    return [context.prec, context.rounding, *limits, traps]
+    return {"traps": traps, **{name: getattr(context, name) for name in _DECIMAL}}
 
 
 def set_decimal_context(data: Data) -> None:
     """Set this thread's decimal context to these settings."""
-    prec, rounding, lowest, highest, capitals, clamp, names = data
-    traps = [getattr(decimal, name) for name in names]
-    decimal.setcontext(decimal.Context(prec, rounding, lowest, highest, capitals, clamp, [], traps))
+    traps = [getattr(decimal, name) for name in data["traps"]]
+    decimal.setcontext(decimal.Context(**{**data, "traps": traps, "flags": []}))
