@@ -12,6 +12,7 @@ import pytest
 
 import njrt
 from conversations import PLAIN, TOOLS
+from njrt.coroutines import run_without_waiting
 from njrt.errors import (
     AuthenticationError,
     CallLimitError,
@@ -23,7 +24,6 @@ from njrt.errors import (
 )
 from njrt.messages import CallAttempt, ModelMessage, Reply, Request, ToolCall, Usage
 from njrt.models.choose import get_model
-from njrt.models.model import run_without_waiting
 from njrt.models.retry_and_fallback import (
     FallbackModel,
     RetryModel,

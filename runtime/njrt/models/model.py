@@ -14,10 +14,10 @@ async def answer(self, request, ask):       a layer, written once for threads an
 from __future__ import annotations
 
 import typing
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Generator
 from functools import partial
-from typing import Any
 
+from njrt.coroutines import run_without_waiting
 from njrt.messages import Protocol, Reply, Request
 from njrt.records import record
 
@@ -99,21 +99,6 @@ class LayeredModel(ModelAround):
         for layer in reversed(self.layers):
             ask = partial(layer.answer, ask=ask)
         return await ask(request)
-
-
-def run_without_waiting(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never suspends, without an event loop, and return its result."""
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-    except RuntimeError as error:
-        if isinstance(error.__cause__, StopIteration) and "coroutine raised" in str(error):
-            raise error.__cause__ from None  # as a plain function would have raised it (PEP 479)
-        raise
-    coroutine.close()
-    raise RuntimeError("a coroutine waited where nothing can be awaited")
 
 
 def answer_all(questions: Generator[Asked, Answered, T], answer: Callable[[Asked], Answered]) -> T:

@@ -273,6 +273,8 @@ class VendorModel(RemoteModel):
                 snapshot, _ = self.get_snapshot(state)
                 self._count("ServerError", snapshot.to_dict(warnings=False)["usage"])
             reason = type(failure).__name__
+            if type(failure).__module__ == "builtins":  # an assertion of the SDK, an odd type
+                reason = "an event is missing, or has another form"
             if body := getattr(failure, "body", None):
                 reason = read_server_message(body, self._key)
             elif isinstance(failure, MalformedReplyError):

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from njrt.coroutines import run_without_waiting
 from njrt.errors import (
     ConfigurationError,
     LimitError,
@@ -26,7 +27,7 @@ from njrt.errors import (
     ServerError,
 )
 from njrt.messages import CallAttempt, Json, Protocol, Reply, Request, Usage, add_usage
-from njrt.models.model import CallLister, LayeredModel, Model, run_without_waiting
+from njrt.models.model import CallLister, LayeredModel, Model
 from njrt.models.response import MalformedReplyError, parse_json
 from njrt.models.wrapped import adapt_model
 

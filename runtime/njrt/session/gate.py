@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import Any
 
 from njrt.context import is_in_event_loop
+from njrt.coroutines import run_without_waiting
 from njrt.decisions import (
     Abort,
     Accept,
@@ -48,7 +49,6 @@ from njrt.gates import (
     open_gate,
 )
 from njrt.message_json import hash_json
-from njrt.models.model import run_without_waiting
 from njrt.outcome import Raised
 from njrt.persistence.recording_file import RecordedTouch, TouchState
 from njrt.rendering.describe import render_value

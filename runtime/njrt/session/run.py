@@ -19,13 +19,13 @@ from collections.abc import Mapping
 
 from njrt.agent.code_runner import EffectGenerator
 from njrt.agent.conversation import Conversation, ConversationStep, ServedEffect, StepResult
+from njrt.coroutines import run_without_waiting
 from njrt.decisions import Abort, Interception, InterceptorDecision, Pause, PendingEffect, Reject
 from njrt.effects import Answer, Effect, EffectResult, Refusal
 from njrt.errors import CodeTimeLimitError, NaturalError, TimeLimitError
 from njrt.events import Began, Ended, Performed
 from njrt.execution.execute import Snippet, aexecute, execute
 from njrt.messages import Request
-from njrt.models.model import run_without_waiting
 from njrt.outcome import Outcome, Raised
 from njrt.rendering.redaction import redact_shapes
 from njrt.scope.scope import Scope

@@ -174,18 +174,22 @@ BROKEN: dict[str, Callable[[list[Any]], Stream]] = {
 }  # fmt: skip
 
 
+REASON = r"broke off \((?!(Assertion|Attribute|Index|Key|Type|Value)Error\))"
+"""An error, which does not show what the SDK failed on."""
+
+
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
 def test_a_broken_stream_is_an_error_and_the_next_request_is_streamed(
     broken: Callable[[list[Any]], Stream],
 ) -> None:
     with OpenAIServer([broken(HALF), says("whole")]) as server:
         model = openai(server)
-        with pytest.raises(ServerError, match=r"^the stream of openai/gpt-4\.1 at .* broke off"):
+        with pytest.raises(ServerError, match=rf"^the stream of openai/gpt-4\.1 at .* {REASON}"):
             model.ask(streamed(PLAIN))
         assert model.ask(streamed(PLAIN)).message.text == "whole"
         assert [seen.body.get("stream") for seen in server.seen] == [True, True]
     with AnthropicServer([broken(HALF_MESSAGE)]) as server:
-        with pytest.raises(ServerError, match="broke off"):
+        with pytest.raises(ServerError, match=REASON):
             anthropic(server).ask(streamed(PLAIN))
         assert len(server.seen) == 1
 
