@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from types import ModuleType, SimpleNamespace
