@@ -302,7 +302,8 @@ class BlockRun(DecidingRun):
 
     def finish(self, ending: Outcome | BaseException) -> tuple[str, ...]:
         """Undo a block that failed, close its interface, and return the warnings about it."""
-        self.undo(ending)
+        if has_raised := isinstance(ending, Raised | BaseException):
+            self.undo()
         codes = self.handler.end.codes if self.handler else []
         if self.is_contained_unasked and isinstance(
             ending, ReplyError | PolicyError if codes else PolicyError
@@ -311,17 +312,16 @@ class BlockRun(DecidingRun):
         if self.interface is not None:
             try:
                 self.interface.close(ending)
-            except BaseException as error:
-                self.undo(error)
+            except BaseException:
+                self.undo()
                 raise
-        has_raised = isinstance(ending, Raised | BaseException)
         if has_raised or self.handler is None or self.block.code or self.interface:
             return ()
         return tuple(find_warnings(self.handler.end.codes, self.scope, self.before))
 
-    def undo(self, ending: Outcome | BaseException) -> None:
+    def undo(self) -> None:
         """Restore saved bindings after any exception, also of the program, or a cancellation."""
-        if self.saved is not None and isinstance(ending, Raised | BaseException):
+        if self.saved is not None:
             self.scope.restore_bindings(self.saved)
 
     def close(self) -> None:
