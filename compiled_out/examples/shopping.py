@@ -1,7 +1,5 @@
-# compiled by njc 0.3.0 from shopping.njpy (sha256 40c33249f63588ca, abi 1)
+# compiled by njc 0.3.0 from shopping.njpy (sha256 4821495efa69b8c0, abi 1)
 # do not edit: change shopping.njpy and build again
-# A shopping list: a block adds what each message asks to buy, and breaks out of the loop.
-
 import njrt as _nj
 
 messages = [
@@ -18,11 +16,11 @@ for message in messages:
     """,
             lambda: (shopping, message),
             labels="break",
-            at="shopping.njpy:10",
+            at="shopping.njpy:8",
         )
     except _nj.Break:
         break
 print(shopping)
 
 
-# njc lines 1=1 3:1 5=3 7:3 15=10 17:11 19=10 25:13 26=14 sha256 611a1c1a2f34109f
+# njc lines 1=1 5:1 13=8 15:9 17=8 23:11 24=12 sha256 2777d8df4bb79b4a
