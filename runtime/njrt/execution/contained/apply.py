@@ -99,9 +99,10 @@ def _check(
     table: Table, delta: Delta, rules: Rules
 ) -> tuple[list[_Change], list[Any], Sequence[Any]]:
     """Return the changes, the new objects and all objects, if everything is allowed."""
-    elsewhere = table.find_changed() if delta.changed else {}
+    table.forget_added()
     made = make_objects(delta.added, table)
     objects = [*table.objects, *made]
+    elsewhere = _find_elsewhere(table, made, delta.added) if delta.changed else {}
     for value, row in zip(made, delta.added, strict=True):
         for name in row[3][::2]:
             rules.check_attribute(value, name, find_reader(type(value))(value)[name])
@@ -126,6 +127,17 @@ def update(table: Table, delta: Delta) -> None:
             set_raw(change.value, name, new)
     table.add_made(made, delta.added)
     table.agree(delta.changed, delta.added)
+
+
+def _find_elsewhere(table: Table, made: Sequence[Any], added: Sequence[Row]) -> dict[int, Row]:
+    """Return what the program has changed; its new objects have no numbers of the code's."""
+    numbers, first = dict(table.numbers), len(table.objects)
+    try:
+        table.add_made(made, added)
+        return table.find_changed()
+    finally:
+        table.numbers = numbers
+        del table.objects[first:], table.kinds[first:]
 
 
 def _prepare(table: Table, objects: Sequence[Any], number: int, after: Row) -> _Change:

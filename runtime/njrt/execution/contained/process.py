@@ -134,6 +134,8 @@ class _Server:
         self._lock = threading.Lock()
         if self._control is not None:
             self._control.close()
+        if self._process is not None:
+            self._process.returncode = 0  # no warning that it is still running: it is another's
         self._control = self._process = None
 
 
