@@ -27,7 +27,7 @@ def start_njpy() -> Callable[[], Any]:
     """Programs were compiled before: only the runtime is imported."""
     import njrt
 
-    return lambda: njrt.using(model=f"openai/{MODEL}", cache=False)
+    return lambda: njrt.using(model=f"openai/{MODEL}", cache=False, policy="guarded")
 
 
 def start_nightjarpy() -> Callable[[], Any]:

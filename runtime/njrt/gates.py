@@ -25,7 +25,7 @@ from types import FunctionType, MethodType, coroutine
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from njrt.context import Stack, check_context, is_context_known
-from njrt.errors import ConfigurationError, NaturalError
+from njrt.errors import ConfigurationError
 from njrt.records import record
 
 P = ParamSpec("P")
@@ -153,33 +153,10 @@ def _join(outer: CallRule, inner: CallRule) -> CallRule:
     )
 
 
-class Gate(typing.Protocol):
-    """The gate that gated functions' calls pass in one block run."""
-
-    turn: int
-    """The turn with the running code."""
-    ending: NaturalError | None
-    """The error of an interceptor that has ended the block, also if the code catches it."""
-
-    @property
-    def rules(self) -> CallRules:
-        """The rules for functions without the decorator."""
-
-    @property
-    def asks_changes(self) -> bool:
-        """Whether interceptors, or a recording, decide about the changes of contained code."""
-
-    def decide_changes(self, changes: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-        """Return edited new values by path; raise PermissionError if the changes are rejected."""
-
-    def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Make a call if it is allowed; return its result, or an awaitable of it."""
-
-
 class _OpenGate:
-    """A gate, or None for no gate, inside its `with` (state: whether it is still open)."""
+    """A `session.gate.RunGate`, or None for no gate, in its `with` (state: whether it is open)."""
 
-    def __init__(self, gate: Gate | None) -> None:
+    def __init__(self, gate: Any) -> None:
         self.gate, self.number, self.is_open = gate, next(_numbers), True
 
 
@@ -196,7 +173,7 @@ def is_used() -> bool:
 
 
 @contextmanager
-def open_gate(gate: Gate | None, is_async: bool = False) -> Iterator[None]:
+def open_gate(gate: Any, is_async: bool = False) -> Iterator[None]:
     """Make the calls inside pass a gate, or no gate.
 
     Code that does not await also takes it into contexts of its own, by `Context.run`.
@@ -243,7 +220,7 @@ def _find_opened() -> _OpenGate | None:
     return max(found, key=lambda opened: opened.number, default=None)
 
 
-def find_gate() -> Gate | None:
+def find_gate() -> Any:
     """Return the gate of the innermost block run around this point, if its code runs here."""
     opened = _find_opened()
     return opened.gate if opened else None

@@ -125,6 +125,7 @@ def _load_runtime() -> None:
     for name in (
         *("encodings.utf_8_sig", "pydantic.dataclasses"),
         *("njrt.persistence.recorder", "njrt.session.run_block"),
+        *(f"njrt.execution.contained.{each}" for each in ("execute", "process")),
     ):
         import_module(name)
     from njrt.values.adapters import get_adapter

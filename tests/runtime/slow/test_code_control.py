@@ -438,6 +438,7 @@ NESTED = "try:\n    [][0]\nexcept IndexError:\n    raise KeyError"
 REGROUPED = "try:\n    raise ExceptionGroup('g', [ValueError(1), KeyError(2)])\nexcept* ValueError:\n    raise"
 
 
+@pytest.mark.usefixtures("guarded")
 @pytest.mark.parametrize(
     ("function", "code", "context"),
     [
@@ -461,6 +462,7 @@ def test_the_context_of_an_exception_leaves_the_block_with_it(
     assert chain == context
 
 
+@pytest.mark.usefixtures("guarded")
 def test_private_names_are_mangled_without_one_in_the_prompt() -> None:
     program = Program('''
         class Box:

@@ -262,6 +262,7 @@ WAITING: list[tuple[Callable[[], Silent | Said], dict[str, Any], Any]] = [
 ]
 
 
+@pytest.mark.usefixtures("guarded")
 @pytest.mark.parametrize(("make_model", "settings", "left"), WAITING)
 def test_a_cancelled_block_leaves_nothing_behind(
     make_model: Callable[[], Silent | Said], settings: dict[str, Any], left: Any
@@ -298,6 +299,7 @@ def test_a_timeout_of_the_program_reaches_it_as_its_own() -> None:
         asyncio.run(check())
 
 
+@pytest.mark.usefixtures("guarded")
 def test_code_that_catches_its_cancellation_may_clean_up() -> None:
     async def check() -> None:
         log: list[Any] = []

@@ -30,6 +30,7 @@ _START_SECONDS = 60.0
 _ANSWER_SECONDS = 10.0
 _MOMENT = struct.pack("ll", 1, 0)
 """The longest socket wait (timeval), so that all threads notice when the code's time ends."""
+_start_process = subprocess.Popen  # the program may patch it in `subprocess`
 
 
 @record
@@ -94,28 +95,30 @@ class _Server:
             f"import sys; sys.path.insert(0, {_RUNTIME!r}); import njrt.execution.contained.server"
             " as s; s.main()"
         )
+        errors, written = os.pipe()
         with theirs:
-            self._process = subprocess.Popen(
+            self._process = _start_process(
                 [sys.executable, "-I", "-S", "-X", "utf8", "-c", command],
                 stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
+                stdout=written,
+                stderr=written,
                 env={},
                 cwd="/",
                 start_new_session=True,
             )
+        os.close(written)
         ours.settimeout(_START_SECONDS)
         received = b""
         with suppress(TimeoutError):
             received = ours.recv(16)
         if received != b"ready\n":
             ours.close()
-            self._process.kill()
-            _, errors = self._process.communicate()
-            lines = errors.decode(errors="replace").strip().splitlines() or ["no reason was given"]
+            self.stop()
+            text = os.read(errors, 65536).decode(errors="replace").strip()
+            os.close(errors)
+            lines = text.splitlines() or ["no reason was given"]
             raise PolicyError(f'policy="contained" is not possible here: {lines[-1]}')
-        assert self._process.stderr is not None
-        self._process.stderr.close()
+        os.close(errors)
         ours.settimeout(_ANSWER_SECONDS)
         self._control = ours
         return ours
@@ -134,6 +137,8 @@ class _Server:
         self._lock = threading.Lock()
         if self._control is not None:
             self._control.close()
+        if self._process is not None:
+            self._process.returncode = 0  # no warning that it is still running: it is another's
         self._control = self._process = None
 
 
