@@ -62,6 +62,11 @@ def restore(tag: str, value: Any, image: Image) -> None:
     """Give an object these contents."""
     keys, values = image
     match tag:
+        case "object" if has_only_namespace(type(value)):
+            value.__dict__.update(zip(keys, values, strict=True))
+        case "object":
+            for name, it in zip(keys, values, strict=True):
+                set_raw(value, name, it)
         case "list" | "deque":
             value.clear()
             value.extend(values)
@@ -72,11 +77,6 @@ def restore(tag: str, value: Any, image: Image) -> None:
             value.clear()
             for key, it in zip(keys, values, strict=True):
                 value[key] = it
-        case _ if has_only_namespace(type(value)):
-            value.__dict__.update(zip(keys, values, strict=True))
-        case _:
-            for name, it in zip(keys, values, strict=True):
-                set_raw(value, name, it)
 
 
 def is_identical(one: Image, other: Image) -> bool:
