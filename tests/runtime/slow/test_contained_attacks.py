@@ -195,15 +195,13 @@ NO_VALUES = [
     "['module', 'subprocess']", "['zone', '../../etc/passwd', '']", "['Decimal', []]", "['slice']",
 ]  # fmt: skip
 NO_ERRORS = [
-    "'error', '=builtins:SystemExit', [], [None, 1]",
-    "'error', '=builtins:UnicodeDecodeError', [], [None, 'e', ['b', 'A'], 0, -9, 'r']",
-    "'error', '=builtins:print', [], [None]", "'error', '=builtins:type', [], [None]",
-    "'error', '=os:error', [], [None]", "'error', '=builtins:KeyError', [], []",
-    "'error', '=builtins:KeyError', ['a', 'b'], ['', 1]",
-    "'error', '=builtins:KeyError', ['_a'], ['', 1, 1]",
+    "'error', '=os:error', [], [None]", "'error', '=builtins:type', [], [None]",
+    "'error', '=builtins:KeyError', [], []", "'error', '=builtins:print', [], [None]",
+    "'error', '=builtins:SystemExit', [], [None, 1]", "'error', '=builtins:KeyError', ['_a'], ['', 1, 1]",
+    "'group', '=builtins:ExceptionGroup', [], ['m', 1]", "'error', '=builtins:KeyError', ['a', 'b'], ['', 1]",
     "'error', '=builtins:KeyError', [], ['', ['r', count]]",
     "'error', '=builtins:ExceptionGroup', [], [None, 'm', 1]",
-    "'group', '=builtins:ExceptionGroup', [], ['m', 1]",
+    "'error', '=builtins:UnicodeDecodeError', [], [None, 'e', ['b', 'A'], 0, -9, 'r']",
 ]  # fmt: skip
 CHANGES = [
     *(f"change(refs['xs'][1], [], [{it}])" for it in NO_VALUES),
