@@ -574,9 +574,7 @@ def look() -> None:
 def test_a_manager_of_the_program_is_left_however_the_code_ends(body: str, kind: str) -> None:
     seen: list[str] = []
 
-    class Lock:
-        """Is entered and left by calls, as its methods name a variable."""
-
+    class Lock:  # entered and left by calls, as its methods name a variable
         def __enter__(self) -> None:
             seen.append("entered")
 

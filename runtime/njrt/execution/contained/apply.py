@@ -139,25 +139,26 @@ def list_differences(table: Table, changed: Mapping[int, Image]) -> Iterator[Dif
     """Return how contents differ from those that both sides know."""
     for number, after in changed.items():
         tag, before = table.kinds[number][0], table.known[number]
-        parts: Pairs = {}
+        parts: Mapping[str, tuple[Any, Any]] = {}
         start, is_reordered = 0, False
         if tag in SEQUENCES:
             start = _find_start(table, before[1], after[1])
         else:
+            parts = _find_parts(table, tag, before, after)
+        if tag == "dict":
             old, new = table.pair(tag, before), table.pair(tag, after)
-            parts = _find_parts(table, old, new)
-            if tag == "dict":
-                order = [*(it for it in old if it in new), *(it for it in new if it not in old)]
-                is_reordered = order != [*new]
+            order = [*(it for it in old if it in new), *(it for it in new if it not in old)]
+            is_reordered = order != [*new]
         yield Difference(
             number, tag, table.objects[number], before, after, parts, start, is_reordered
         )
 
 
-Pairs = dict[str, tuple[Any, Any]]
-
-
-def _find_parts(table: Table, old: Pairs, new: Pairs) -> Pairs:
+def _find_parts(table: Table, tag: str, before: Image, after: Image) -> dict[str, tuple[Any, Any]]:
+    if tag == "object" and before[0] == after[0]:
+        triples = zip(*before, after[1], strict=True)
+        return {name: (name, new) for name, old, new in triples if not table.is_same(old, new)}
+    old, new = table.pair(tag, before), table.pair(tag, after)
     put = {
         text: pair
         for text, pair in new.items()
@@ -180,9 +181,7 @@ def _check_conflict(table: Table, change: Difference, now: Image) -> None:
         starts = {_find_start(table, items, now[1]), change.start}
         both = [] if starts == {len(items)} and change.tag == "list" else ["items"]
     else:
-        theirs = _find_parts(
-            table, table.pair(change.tag, change.before), table.pair(change.tag, now)
-        )
+        theirs = _find_parts(table, change.tag, change.before, now)
         both = [
             text
             for text, (_, new) in change.parts.items()

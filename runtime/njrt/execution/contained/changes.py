@@ -115,7 +115,7 @@ class Ledger:
             added: list[Image] = []
             while (number := len(table.known) + len(added)) < len(table.objects) <= MAX_LISTED:
                 added.append(table.read(number))
-                table.write(added[-1])
+                table.write(table.kinds[number][0], added[-1])
             if len(table.objects) > MAX_LISTED:
                 raise StateError("too many objects")
             found = list_changes(table, variables, {}, differences)

@@ -23,6 +23,7 @@ from typing import Any
 from njrt.execution.contained import rebuild
 from njrt.execution.contained.apply import update
 from njrt.execution.contained.contents import MISSING, StateError
+from njrt.execution.contained.known import list_codes
 from njrt.execution.contained.loop import ChildLoop, run_coroutine
 from njrt.execution.contained.objects import Objects, describe_error
 from njrt.execution.contained.state import UNBOUND
@@ -334,6 +335,5 @@ class Child(Objects):
 
 def _list_words(code: CodeType) -> set[str]:
     """Return the names and texts in code and in what is nested in it."""
-    words = {*code.co_names, *code.co_freevars}
-    words.update(it for it in code.co_consts if type(it) is str)
-    return words.union(*(_list_words(it) for it in code.co_consts if type(it) is CodeType))
+    parts = [(*it.co_names, *it.co_freevars, *it.co_consts) for it in list_codes(code)]
+    return {it for part in parts for it in part if type(it) is str}

@@ -13,7 +13,7 @@ from __future__ import annotations
 import operator
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import accumulate, chain, compress, count
 from types import MemberDescriptorType
@@ -62,6 +62,11 @@ def restore(tag: str, value: Any, image: Image) -> None:
     """Give an object these contents."""
     keys, values = image
     match tag:
+        case "object" if has_only_namespace(type(value)):
+            value.__dict__.update(zip(keys, values, strict=True))
+        case "object":
+            for name, it in zip(keys, values, strict=True):
+                set_raw(value, name, it)
         case "list" | "deque":
             value.clear()
             value.extend(values)
@@ -72,11 +77,6 @@ def restore(tag: str, value: Any, image: Image) -> None:
             value.clear()
             for key, it in zip(keys, values, strict=True):
                 value[key] = it
-        case _ if has_only_namespace(type(value)):
-            value.__dict__.update(zip(keys, values, strict=True))
-        case _:
-            for name, it in zip(keys, values, strict=True):
-                set_raw(value, name, it)
 
 
 def is_identical(one: Image, other: Image) -> bool:
@@ -94,11 +94,11 @@ class Watch:
     """
 
     def __init__(self, find: Callable[[Any], Any] | None = None, is_dict: bool = False) -> None:
-        self._find, self._width = find, 2 if is_dict else 1
+        self._find, self._is_dict = find, is_dict
         self._objects: list[Any] = []
         self._numbers: list[int] = []
         self._sizes: list[int] = []
-        self._members: list[Any] = []
+        self._columns: list[list[Any]] = [[], []]
 
     def add(self, number: int, value: Any) -> None:
         """Watch an object from the next look on."""
@@ -108,31 +108,33 @@ class Watch:
     def find_suspects(self) -> Iterable[int]:
         """Return the numbers of objects whose contents may differ from those at the last look."""
         held = [*map(self._find, self._objects)] if self._find else self._objects
-        sizes, old_sizes, old = [*map(len, held)], self._sizes, self._members
-        if sizes == old_sizes and all(map(operator.is_, self._flatten(held), old)):
+        sizes, old_sizes, old = [*map(len, held)], self._sizes, self._columns
+        pairs = zip(self._list_columns(held), old, strict=False)
+        if sizes == old_sizes and all(all(map(operator.is_, *pair)) for pair in pairs):
             return ()
-        members = [*self._flatten(held)]
-        while len(members) != self._width * sum(sizes):  # another thread is changing them
-            sizes, members = [*map(len, held)], [*self._flatten(held)]
-        self._sizes, self._members = sizes, members
-        ends = [*accumulate(self._width * size for size in old_sizes)]
-        if sizes[: len(old_sizes)] == old_sizes:
-            places = compress(count(), map(operator.is_not, members, old))
-            return {self._numbers[bisect_right(ends, place)] for place in places}
-        found, start = [], 0
-        for number, one, end in zip(self._numbers, held, ends, strict=False):
-            now, was = [*self._flatten([one])], old[start:end]
-            if len(now) != len(was) or not all(map(operator.is_, now, was)):
-                found.append(number)
-            start = end
-        return found
+        columns = [[*it] for it in self._list_columns(held)]
+        while any(len(it) != sum(sizes) for it in columns):  # another thread is changing them
+            sizes, columns = [*map(len, held)], [[*it] for it in self._list_columns(held)]
+        self._sizes, self._columns = sizes, columns
+        ends, found = [*accumulate(old_sizes)], set[int]()
+        for now, was in zip(columns, old, strict=False):
+            if sizes[: len(old_sizes)] == old_sizes:
+                places = compress(count(), map(operator.is_not, now, was))
+                found.update(bisect_right(ends, place) for place in places)
+                continue
+            for place, (size, end, old_size, old_end) in enumerate(
+                zip(sizes, accumulate(sizes), old_sizes, ends, strict=False)
+            ):
+                pair = now[end - size : end], was[old_end - old_size : old_end]
+                if size != old_size or not all(map(operator.is_, *pair)):
+                    found.add(place)
+        return {self._numbers[place] for place in found}
 
-    def _flatten(self, held: list[Any]) -> Iterable[Any]:
-        """Return the members of some collections; of dicts the keys and the values of each."""
-        if self._width == 1:
-            return chain.from_iterable(held)
-        pairs = zip(held, map(dict.values, held), strict=True)
-        return chain.from_iterable(chain.from_iterable(pairs))
+    def _list_columns(self, held: list[Any]) -> Iterator[Iterable[Any]]:
+        """Return the members of all collections in a row; of dicts first keys, then values."""
+        yield chain.from_iterable(held)
+        if self._is_dict:
+            yield chain.from_iterable(map(dict.values, held))
 
 
 def make_watches() -> dict[str, Watch]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import types
+from collections.abc import Iterator
 from typing import Any
 
 from njrt.execution.contained import wire
@@ -38,6 +39,15 @@ _PLAIN = {
 }
 _ENDS = (SystemExit, KeyboardInterrupt, GeneratorExit)
 """Exceptions that end a program or a generator; the guard also refuses their names."""
+
+
+def list_codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """Return a code object and those nested in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from list_codes(constant)
+
 
 KnownName = tuple[str, str]
 """The module of a class, and its path in the module."""

@@ -8,8 +8,9 @@ WireError or a StateError is raised.
 
 from __future__ import annotations
 
+import operator
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,8 +33,8 @@ MAX_DEPTH = 100
 """How deep tuples and frozen sets may be nested: Python's `hash` recurses in C."""
 _MAX_HELD = 16_000_000
 """How much all of them may hold, with repetitions: `hash` visits each, and is not interrupted."""
-_MAX_WEAK_KEYS = 1000
-"""Keys whose hash another process can choose: numbers beyond 2**61 and floats."""
+_MAX_COLLISIONS = 100
+"""Keys with the same hash in one container: of numbers another process can choose it."""
 
 
 @record
@@ -57,9 +58,11 @@ def read_delta(table: Table, data: Data) -> Delta:
         case [list(changed), list(added), dict(names)]:
             try:
                 return _Maker(table, added).read(changed, names)
-            except BaseException:
+            except BaseException as error:
                 table.forget_added()
-                raise
+                if isinstance(error, WireError | StateError) or not isinstance(error, Exception):
+                    raise
+                raise StateError(f"{type(error).__name__}: {error}") from None
     raise WireError("not a list of changes")
 
 
@@ -76,12 +79,12 @@ def _check_shape(tag: str, keys: list[Data], values: list[Data]) -> None:
     """Raise WireError unless an object of this kind may hold so many keys and values."""
     match tag:
         case "object" | "error":
-            is_right = len(keys) == len(values) or (tag == "error" and len(keys) < len(values))
+            is_right = len(keys) == len(values) if tag == "object" else len(keys) < len(values)
             is_right = is_right and all(type(it) is str and it[:1] != "_" for it in keys)
             is_right = is_right and len({*keys}) == len(keys)
         case "dict" | "set" | "frozenset":
             is_right = len(keys) == len(values) if tag == "dict" else not values
-            _check_keys(keys)
+            is_right = is_right and len({*map(repr, keys)}) == len(keys)
         case "handle" | "remote":
             is_right = not keys and not values
         case _:
@@ -90,20 +93,13 @@ def _check_shape(tag: str, keys: list[Data], values: list[Data]) -> None:
         raise WireError("not the contents of an object")
 
 
-def _check_keys(keys: list[Data]) -> None:
-    if len({*map(repr, keys)}) != len(keys):
-        raise WireError("a key is there twice")
-    weak = sum(
-        type(it) is float
-        or (type(it) is int and abs(it) >= 2**61)
-        or (type(it) is list and it[:1] in _WEAK)
-        for it in keys
-    )
-    if weak > _MAX_WEAK_KEYS:
-        raise StateError(f"more than {_MAX_WEAK_KEYS} keys are floats or very large numbers")
+def _check_hashes(keys: Iterable[Any]) -> None:
+    """Raise StateError for many keys with the same hash, among which each look-up is slow."""
+    hashes = [] if wire.IS_CHILD else sorted(map(hash, keys))
+    if any(map(operator.eq, hashes, hashes[_MAX_COLLISIONS:])):
+        raise StateError(f"more than {_MAX_COLLISIONS} keys have the same hash")
 
 
-_WEAK = (["i"], ["complex"], ["Decimal"], ["Fraction"])
 _TYPES = [str, str, list, list]
 _TAGS = frozenset([*BUILTIN, "object", "handle", "remote", "error"])
 
@@ -143,10 +139,11 @@ class _Maker:
     def _read_change(self, change: Data) -> tuple[int, Image]:
         match change:
             case [int(number), list(keys), list(values)] if type(number) is int:
-                if not 0 <= number < self.first or self.table.kinds[number][0] in UNCHANGING:
+                tag = self.table.kinds[number][0] if 0 <= number < self.first else "handle"
+                if tag in UNCHANGING:
                     raise WireError("no object with this number may change")
-                _check_shape(self.table.kinds[number][0], keys, values)
-                return number, self._decode_image(keys, values)
+                _check_shape(tag, keys, values)
+                return number, self._decode_image(tag, keys, values)
         raise WireError("not a change")
 
     def _make_empty(self, tag: str, name: str) -> Any:
@@ -182,9 +179,11 @@ class _Maker:
         items = values[: len(values) - len(keys)] if tag == "error" else keys or values
         inner = [it[1] for it in items if type(it) is list and it[:1] == ["r"]]
         members = [*map(self._decode, items)]
-        for hashed in self._list_hashed(inner) if tag == "frozenset" else ():
-            self._fill(hashed)
         self._measure(number, len(items), inner)
+        if tag == "frozenset":
+            for hashed in self._list_hashed(inner):
+                self._fill(hashed)
+            _check_hashes(members)
         if tag == "error" or name:
             self.objects[number] = self.table.side.make_frozen((tag, name), members)
         else:
@@ -225,15 +224,17 @@ class _Maker:
             for name, value in zip(keys, held, strict=True):
                 set_raw(self.objects[number], name, value)
         elif number not in self.images:
-            self.images[number] = image = self._decode_image(keys, values)
+            self.images[number] = image = self._decode_image(tag, keys, values)
             restore(tag, self.objects[number], image)
 
-    def _decode_image(self, keys: list[Data], values: list[Data]) -> Image:
+    def _decode_image(self, tag: str, keys: list[Data], values: list[Data]) -> Image:
         decode = self._decode
-        return (
-            tuple([decode(it) if type(it) is list or type(it) is dict else it for it in keys]),
-            tuple([decode(it) if type(it) is list or type(it) is dict else it for it in values]),
-        )
+        held = tuple([decode(it) if type(it) is list or type(it) is dict else it for it in values])
+        if tag == "object":
+            return tuple(keys), held
+        found = tuple(map(decode, keys))
+        _check_hashes(found)
+        return found, held
 
     def _decode(self, data: Data) -> Any:
         return self.table.decode(data, self._find)

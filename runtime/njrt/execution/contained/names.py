@@ -16,7 +16,7 @@ from typing import Any
 from njrt.execution.checks import MODULE_NAMES
 from njrt.execution.compile import Snippet
 from njrt.execution.contained.contents import MISSING
-from njrt.execution.contained.known import CHILD_MODULES
+from njrt.execution.contained.known import CHILD_MODULES, list_codes
 from njrt.execution.contained.wire import WireError
 from njrt.scope.names import read_cell
 from njrt.values.introspection import is_a
@@ -117,7 +117,7 @@ class Names:
                 places[name] = "output" if name in scope.bindable else "variable"
             elif name in scope.borrowed and scope.is_lent(name):
                 places[name] = "variable"
-        used = _list_global_names(code)
+        used = {name for each in list_codes(code) for name in each.co_names}
         if {"dir", "locals", "vars"} & {*used, *code.co_freevars}:
             places |= {name: "variable" for name in scope.list_variables() if name not in places}
         for name in used:
@@ -151,12 +151,3 @@ def _use_plain_filename(code: CodeType) -> CodeType:
         for constant in code.co_consts
     )
     return code.replace(co_filename=code.co_filename[:], co_consts=constants)
-
-
-def _list_global_names(code: CodeType) -> set[str]:
-    """Return the names that a code object and those nested in it use as globals or attributes."""
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            names |= _list_global_names(constant)
-    return names

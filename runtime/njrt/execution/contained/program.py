@@ -37,7 +37,7 @@ from njrt.execution.contained.known import (
     make_error,
     resolve_known,
 )
-from njrt.execution.contained.state import Table, write_member
+from njrt.execution.contained.state import ATOMS, Table, write_member
 from njrt.execution.contained.wire import Data, WireError
 from njrt.execution.tracebacks import cut_middle
 from njrt.gates import (
@@ -82,7 +82,6 @@ class Program:
         self._allowed: dict[int, Any] = {}
         self._functions: list[Any] = []
         self._numbers: dict[int, int] = {}
-        self._guarded: dict[int, Any] = {}
         self._new_functions: list[Data] = []
         self._hints: dict[type, dict[str, Any]] = {}
 
@@ -120,7 +119,7 @@ class Program:
             if not classes[name]:
                 continue
             self.writable.add(number)
-            waiting += chain(*table.known[number])
+            waiting += [it for it in chain(*table.known[number]) if type(it) not in ATOMS]
 
     # ── objects (see `state.Side`) ───────────────────────────────────────────────────────────────
 
@@ -140,23 +139,18 @@ class Program:
         return ["function", self._number(value)] if is_function else None
 
     def _number(self, function: Any) -> int:
-        number = self._numbers.setdefault(id(function), len(self._functions))
-        if number == len(self._functions):
-            self._functions.append(function)
+        number = self._numbers.get(id(function))
+        if number is None:
+            number = self._numbers[id(function)] = len(self._functions)
+            guarded = self.guard(function)
+            self._functions.append(guarded)
+            self._allowed[id(guarded)], self._numbers[id(guarded)] = guarded, number
             kind = function if is_a(function, type) else type(function)
             name = get_class_name(kind)
             if kind is not function:
                 name = str(getattr(function, "__name__", name))
             self._new_functions.append({"function": [number, name, is_async(function)]})
         return number
-
-    def _guard_function(self, number: int) -> Any:
-        """Return the gated form of a function, the same each time, or the function itself."""
-        if number not in self._guarded:
-            guarded = self.guard(self._functions[number])
-            self._guarded[number] = guarded
-            self._allowed[id(guarded)], self._numbers[id(guarded)] = guarded, number
-        return self._guarded[number]
 
     def read_special(self, data: list[Data]) -> Any:
         match data:
@@ -167,7 +161,7 @@ class Program:
             case ["member", str(key), None, int(number)]:
                 return self._find_enum(key)(number)
             case ["function", int(number)] if number >= 0:
-                return self._guard_function(number)
+                return self._functions[number]
             case ["known", str(module), str(path)] if is_plain_class(resolve_known(module, path)):
                 return resolve_known(module, path)
             case ["module", str(name)] if name in self.modules:
@@ -285,7 +279,7 @@ class Program:
         """
         match target:
             case ["function", int(number)] if 0 <= number < len(self._functions):
-                return self._guard_function(number), False
+                return self._functions[number], False
             case ["class", str(key)]:
                 cls = self.classes.find(key)
                 if id(cls) not in self._allowed:

@@ -36,7 +36,6 @@ from njrt.execution.contained.contents import (
     Kind,
     StateError,
     find_watch,
-    is_identical,
     make_watches,
     read,
 )
@@ -47,7 +46,8 @@ UNBOUND = ["unbound"]
 """Data in place of a value, for a name that is not bound."""
 
 Row = list[Data]
-_ATOMS = (str, int, bool, type(None))
+ATOMS = frozenset({str, int, bool, type(None)})
+"""Classes whose equal values are the same."""
 
 _EXACT: Mapping[type, Kind] = {
     list: ("list", ""),
@@ -173,30 +173,28 @@ class Table:
         tag, value = self.kinds[number][0], self.objects[number]
         return self.side.read_error(value) if tag == "error" else read(tag, value)
 
-    def write(self, image: Image) -> list[Data]:
+    def write(self, tag: str, image: Image) -> list[Data]:
         """Return contents as data."""
-        encode = self.encode
+        encode, (keys, values) = self.encode, image
         return [
-            [
-                it if type(it) in PLAIN or (type(it) is int and -BIG < it < BIG) else encode(it)
-                for it in part
-            ]
-            for part in image
+            [*keys] if tag == "object" else [*map(encode, keys)],
+            [it if type(it) in PLAIN else encode(it) for it in values],
         ]
 
     def is_same(self, one: Any, other: Any) -> bool:
         """Return whether two values are the same, where True is not 1 and -0.0 not 0.0."""
         if one is other or one is MISSING or other is MISSING:
             return one is other
-        if type(one) in _ATOMS and type(other) in _ATOMS:
+        if type(one) in ATOMS and type(other) in ATOMS:
             return type(one) is type(other) and bool(one == other)
         return repr(self.encode(one)) == repr(self.encode(other))
 
-    def is_same_image(self, one: Image, other: Image) -> bool:
-        """Return whether two contents are the same, in the same order."""
-        return all(
-            len(first) == len(second) and all(map(self.is_same, first, second))
-            for first, second in zip(one, other, strict=True)
+    def _is_same_image(self, one: Image, other: Image) -> bool:
+        (keys, values), (old_keys, old_values) = one, other
+        return (
+            (len(keys), len(values)) == (len(old_keys), len(old_values))
+            and all(map(self.is_same, keys, old_keys))
+            and all(map(self.is_same, values, old_values))
         )
 
     def pair(self, tag: str, image: Image) -> dict[str, tuple[Any, Any]]:
@@ -217,8 +215,7 @@ class Table:
         """Return the contents of the objects that differ from what both sides know."""
         self._look()
         images = ((number, self.read(number)) for number in sorted(self._marks))
-        changed = [it for it in images if not is_identical(it[1], self.known[it[0]])]
-        found = {n: image for n, image in changed if not self.is_same_image(image, self.known[n])}
+        found = {n: image for n, image in images if not self._is_same_image(image, self.known[n])}
         self._marks = {*found}
         return found
 
@@ -229,7 +226,7 @@ class Table:
 
     def write_changed(self, changed: Mapping[int, Image]) -> list[Data]:
         """Return changes as data."""
-        return [[number, *self.write(image)] for number, image in changed.items()]
+        return [[n, *self.write(self.kinds[n][0], image)] for n, image in changed.items()]
 
     def write_added(self, first: int) -> tuple[list[Image], list[Row]]:
         """Return the contents and the rows of the new objects from a number on."""
@@ -237,8 +234,9 @@ class Table:
         rows: list[Row] = []
         while first + len(images) < len(self.objects):  # a row may add objects
             number = first + len(images)
-            images.append(self.read(number))
-            rows.append([*self.kinds[number], *self.write(images[-1])])
+            image, (tag, name) = self.read(number), self.kinds[number]
+            images.append(image)
+            rows.append([tag, name, *self.write(tag, image)])
         return images, rows
 
     def forget_added(self, first: int | None = None) -> None:

@@ -13,14 +13,14 @@ from __future__ import annotations
 import builtins
 import dis
 import marshal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from njrt.execution.contained.contents import StateError
-from njrt.execution.contained.known import CHILD_MODULES
+from njrt.execution.contained.known import CHILD_MODULES, list_codes
 from njrt.execution.contained.state import Side
 from njrt.execution.contained.wire import Data, write
 from njrt.execution.guard.allowed import split_words
@@ -107,7 +107,7 @@ def find_names(code: CodeType) -> Names | None:
     """Return the global names that code uses; None if it does more than compute."""
     used: set[str] = set()
     called: set[str] = set()
-    for each in _list_codes(code):
+    for each in list_codes(code):
         for instruction in dis.get_instructions(each):
             name, operation = str(instruction.argval), instruction.opname
             if operation in _REFUSED:
@@ -123,13 +123,6 @@ def find_names(code: CodeType) -> Names | None:
 
 def _is_plain_name(name: str) -> bool:
     return (name[:1] != "_" or name in _SPECIAL) and name not in _FORMATTING
-
-
-def _list_codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _list_codes(constant)
 
 
 @lru_cache(maxsize=512)
