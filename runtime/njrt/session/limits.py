@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from threading import RLock
+from typing import Any
 
 from njrt.context import Stack, allow_one_entry
 from njrt.errors import (
@@ -235,9 +236,12 @@ class Metered:
     meter: Meter
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        request = shorten(request, self.meter.count_call())
+        changes: dict[str, Any] = {"before_call": self.meter.count_call}
+        if (left := self.meter.count_call()) is not None:
+            left = max(left, MIN_CALL_SECONDS)
+            changes |= {"timeout": min(left, request.timeout), "seconds_left": left}
         try:
-            reply = await ask(replace(request, before_call=self.meter.count_call))
+            reply = await ask(replace(request, **changes))
         except NaturalError as error:
             for attempt in error.attempts:
                 self.meter.add_usage(attempt.usage)
@@ -249,14 +253,6 @@ class Metered:
             raise
         self.meter.count_reply(reply)
         return reply
-
-
-def shorten(request: Request, left: float | None) -> Request:
-    """Return a request that takes no more than the seconds that are left, if any limit is set."""
-    if left is None:
-        return request
-    left = max(left, MIN_CALL_SECONDS)
-    return replace(request, timeout=min(left, request.timeout), seconds_left=left)
 
 
 def check_limits(limits: Limits) -> None:
