@@ -465,6 +465,16 @@ def test_nothing_is_sent_ahead_where_others_decide() -> None:
         assert program["f"]([1, 2, 3]) == ["a"] * 3
 
 
+def test_limits_of_use_stop_it_and_a_limit_of_time_does_not() -> None:
+    program, items = load(SIMPLE), list(range(4))
+    for limits in ({"calls": 100}, {"tokens": 10**6}, {"usd": 9.0}, {"effects": 100}):
+        with serve() as server, njrt.limit(**limits):
+            program["f"](items)
+            assert server.items == ["0", "1", "2", "3"], limits
+    with serve(together=4), njrt.limit(seconds=60):
+        assert program["f"](items) == ["0", "1", "2", "3"]
+
+
 ASYNC = """
 import asyncio
 
