@@ -36,7 +36,6 @@ from njc.codegen.lower import (
     WrittenBlock,
     format_literal,
     list_loops,
-    name_loop,
 )
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import Definition, find_first_line
@@ -266,9 +265,9 @@ def _make_block_edit(
 
 def _make_loop_edits(source: SourceFile, block: NaturalBlock, runtime: str) -> Iterator[_Edit]:
     """Put what a loop goes through above it, into a call of the runtime, which looks ahead."""
-    for loop in list_loops(block):
+    for loop, name in list_loops(block, runtime):
         at, (start, end) = source.line_starts[loop.lineno - 1], source.get_span(loop.iter)
-        name, items = name_loop(loop, runtime), source.text[start:end]
+        items = source.text[start:end]
         if isinstance(loop.iter, _OPEN_EXPRESSIONS):
             items = f"({items})"
         targets = ", ".join(mangle(it, block.scope.mangling_class) for it in list_targets(loop))

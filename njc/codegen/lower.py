@@ -186,21 +186,17 @@ def lower(
             f"await {aliases.runtime}.arun" if block.scope.is_async else f"{aliases.runtime}.run",
             (
                 *_build_arguments(block, authority, contract, definitions, path, project),
-                *(Argument(f"ahead={name_loop(it, aliases.runtime)}") for it in list_loops(block)),
+                *(Argument(f"ahead={name}") for _, name in list_loops(block, aliases.runtime)),
             ),
             tuple(_build_except_clauses(block, authority, aliases, definitions)),
             may_reraise(block, project),
         )
 
 
-def list_loops(block: NaturalBlock) -> list[ast.For]:
-    """Return the loop of a block that asks ahead, if it does."""
-    return [block.loop] if block.ahead is not None and block.loop is not None else []
-
-
-def name_loop(loop: ast.For, runtime: str) -> str:
-    """Return the variable of the compiled file for a loop that asks ahead."""
-    return f"{runtime}_for_{loop.lineno}"
+def list_loops(block: NaturalBlock, runtime: str) -> list[tuple[ast.For, str]]:
+    """Return the loop of a block that asks ahead, if it does, and its name in the compiled file."""
+    loop = block.loop if block.ahead is not None else None
+    return [] if loop is None else [(loop, f"{runtime}_for_{loop.lineno}")]
 
 
 def _needs_declaration(scope: NameScope, stored: str, outputs: BlockOutputs) -> bool:

@@ -110,14 +110,12 @@ def _list_values(schema: Json, objects: Sequence[UserValue]) -> Sequence[Choice]
             values = [True, False]
         case {"type": "null"}:
             values = [None]
-        case {"type": "integer", "minimum": int(least), "maximum": int(most)} if (
-            not values and schema.keys().isdisjoint(_OTHER_BOUNDS)
+        case {"type": "integer", "minimum": int(least), "maximum": int(most), **others} if (
+            not values
+            and not others.keys() & {"exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
         ):
             values = range(least, most + 1)[: MAX_ANSWERS + 1]
     return [Choice(str(value), value) for value in values]
-
-
-_OTHER_BOUNDS = ("exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
 
 def make_question(name: str, choices: Sequence[Choice], has_escape: bool) -> Question:

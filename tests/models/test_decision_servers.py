@@ -77,16 +77,12 @@ NO_LOGPROBS: list[tuple[Response, list[bool]]] = [
 
 
 @pytest.mark.parametrize(("answer", "expected"), NO_LOGPROBS)
-def test_a_server_without_log_probabilities_is_asked_in_json(
-    answer: Response, expected: list[bool]
-) -> None:
+def test_a_server_without_log_probabilities(answer: Response, expected: list[bool]) -> None:
     """One that says nothing about them is asked once; one that refuses, by each block."""
     ok = x = None
-    in_json = says('{"ok": true}')
-    script = [answer, in_json, *([answer] if len(expected) > 3 else []), in_json]
+    script = [answer if is_question else says('{"ok": true}') for is_question in expected]
     with OpenAIServer(script, vendor=False) as server:
-        model = make_model(server)
-        with njrt.using(model=model, decide=True):
+        with njrt.using(model=make_model(server), decide=True):
             for _ in range(2):
                 njrt.run(
                     *("natural\nPut into <:ok: bool> whether <x> is right.", lambda: (x, ok)),

@@ -11,6 +11,7 @@ network access, processes and changes to files: it prevents accidents, but is no
 from __future__ import annotations
 
 import ast
+import ctypes
 import os
 import sys
 import types
@@ -20,11 +21,11 @@ from traceback import walk_tb
 from typing import Any
 
 from njc.evaluation.execution_trace import ExecutionTrace, StepRecorder
-from njc.evaluation.repair.time_limit import TimeLimitError, limit_time
 from njc.worker import open_channel, open_worker
 from njrt.dataclass_json import validate_value
 from njrt.records import field, record, replace
 from njrt.rendering.one_line import write_brief
+from njrt.timeouts import DeadlineExceeded, call_with_timeout
 
 STARTUP_SECONDS = 20.0
 DEFAULT_SECONDS = 5.0
@@ -132,6 +133,7 @@ def main() -> None:
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT_BYTES, FILE_LIMIT_BYTES))
     sys.setrecursionlimit(1000)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc  # noqa: B018 - time limits use it, under the hook
     sys.addaudithook(_refuse_effects)
     channel.send(run_task(**task))
 
@@ -158,12 +160,16 @@ def run_task(code: str, tests: str, seconds: float, traces: bool) -> Mapping[str
     module = types.ModuleType("program")
     sys.modules["program"] = module  # dataclasses look up their annotations here
     namespace = vars(module)
+
+    def run() -> None:
+        exec(compile(code, PROGRAM_FILENAME, "exec", dont_inherit=True), namespace)
+        namespace[_EXPLAIN] = _explain
+        tested = _TestRewriter().visit(tree)
+        exec(compile(tested, TESTS_FILENAME, "exec", dont_inherit=True), namespace)
+
     try:
-        with limit_time(seconds), recorder if traces else nullcontext():
-            exec(compile(code, PROGRAM_FILENAME, "exec", dont_inherit=True), namespace)
-            namespace[_EXPLAIN] = _explain
-            tested = _TestRewriter().visit(tree)
-            exec(compile(tested, TESTS_FILENAME, "exec", dont_inherit=True), namespace)
+        with recorder if traces else nullcontext():
+            call_with_timeout(seconds, run)
     except BaseException as error:
         test, problem = _describe_failure(error, tests, seconds)
         trace = recorder.make_trace().to_json()
@@ -173,11 +179,13 @@ def run_task(code: str, tests: str, seconds: float, traces: bool) -> Mapping[str
 
 def _describe_failure(error: BaseException, tests: str, seconds: float) -> tuple[str, str]:
     """Return the failed statement (empty if the program itself could not be run) and the reason."""
-    frames = walk_tb(error.__traceback__)
+    is_late = isinstance(error, DeadlineExceeded)
+    ended = error.__context__ if is_late else error  # where the limit has interrupted the tests
+    frames = walk_tb(ended.__traceback__ if ended else None)
     lines = [line for frame, line in frames if frame.f_code.co_filename == TESTS_FILENAME]
     line = lines[-1] if lines else 0
     test = _find_statement(tests, line) if line else ""
-    if isinstance(error, TimeLimitError):
+    if is_late:
         problem = f"it did not end within {seconds:g} seconds"
     elif isinstance(error, AssertionError) and line and str(error):
         problem = str(error)

@@ -30,7 +30,7 @@ from njrt.models.model import Ask, Model
 from njrt.models.network import get_network
 from njrt.observability.accounts import note_dropped
 from njrt.records import record, replace
-from njrt.session.limits import Meter, shorten
+from njrt.session.limits import MIN_CALL_SECONDS, Meter
 
 T = TypeVar("T")
 
@@ -134,7 +134,10 @@ class AskingAhead:
             self.loop.width = max(1, self.loop.width // 2)
         finally:
             future.cancel()
-        return await ask(shorten(request, self.meter.seconds_left()))
+        if (left := self.meter.seconds_left()) is not None:
+            left = max(left, MIN_CALL_SECONDS)
+            request = replace(request, timeout=min(left, request.timeout), seconds_left=left)
+        return await ask(request)
 
 
 def copy_iterator(iterator: Any) -> Iterator[Any] | None:

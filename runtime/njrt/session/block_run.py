@@ -46,7 +46,6 @@ from njrt.gates import is_used, open_gate
 from njrt.interface import Interface
 from njrt.messages import Protocol, Request
 from njrt.models.choose import list_model_names
-from njrt.models.model import LayeredModel
 from njrt.options import Options, list_packages
 from njrt.outcome import Outcome, Raised
 from njrt.records import replace
@@ -190,6 +189,8 @@ class BlockRun(DecidingRun):
 
     def request_code(self, reason: str) -> AnswerConversation:
         """Ask for code in the model's place; raise PolicyError if none is allowed."""
+        if refuses_code.get():
+            raise PolicyError(reason)
         result = yield from self.serve(NeedsCode(reason), 1)
         if isinstance(result, Refusal):
             raise PolicyError(f"the block needs code ({reason}): {result.message}")
@@ -239,7 +240,6 @@ class BlockRun(DecidingRun):
             # The maker does not hold this run, which would hold itself by its model.
             make = partial(make_first_request, self.call, prompt, replace(arguments, ahead=None))
             model = session.model
-            assert isinstance(model, LayeredModel)
             layer = AskingAhead(loop, make, session.meter, self.is_async, model.model)
             session.model = replace(model, layers=(*model.layers, layer))
 
@@ -330,13 +330,6 @@ class BlockRun(DecidingRun):
         self.handler = self.interface = self.contract = self.gate = self.before = None
 
 
-class PeekedRun(BlockRun):
-    """The run of a next iteration, which goes no further than its first request."""
-
-    def request_code(self, reason: str) -> AnswerConversation:
-        raise PolicyError(reason)
-
-
 def make_first_request(
     call: BlockCall, prompt: str, arguments: RunArguments, values: Mapping[str, typing.Any]
 ) -> Request:
@@ -346,7 +339,7 @@ def make_first_request(
     """
     context = copy_context()
     context.run(refuses_code.set, True)
-    with closing(PeekedRun(call, prompt, arguments)) as run:
+    with closing(BlockRun(call, prompt, arguments)) as run:
         run.scope.cells |= {name: CellType(value) for name, value in values.items()}
         request = context.run(next, run.converse())
     assert isinstance(request, Request)

@@ -236,9 +236,12 @@ class Metered:
     meter: Meter
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        count = self.meter.count_call
+        changes: dict[str, Any] = {"before_call": self.meter.count_call}
+        if (left := self.meter.count_call()) is not None:
+            left = max(left, MIN_CALL_SECONDS)
+            changes |= {"timeout": min(left, request.timeout), "seconds_left": left}
         try:
-            reply = await ask(shorten(request, count(), before_call=count))
+            reply = await ask(replace(request, **changes))
         except NaturalError as error:
             for attempt in error.attempts:
                 self.meter.add_usage(attempt.usage)
@@ -250,14 +253,6 @@ class Metered:
             raise
         self.meter.count_reply(reply)
         return reply
-
-
-def shorten(request: Request, left: float | None, **changes: Any) -> Request:
-    """Return a changed request, which takes no more than the seconds that are left, if any."""
-    if left is not None:
-        left = max(left, MIN_CALL_SECONDS)
-        changes |= {"timeout": min(left, request.timeout), "seconds_left": left}
-    return replace(request, **changes)
 
 
 def check_limits(limits: Limits) -> None:

@@ -22,7 +22,7 @@ from njrt.decisions import Abort, OpenInterceptor, Pause, decides_changes
 from njrt.errors import BlockWarning, NaturalError, Paused, PolicyError
 from njrt.events import Listener, RunId
 from njrt.messages import Protocol
-from njrt.models.model import LayeredModel, Model
+from njrt.models.model import LayeredModel
 from njrt.observability.accounts import note_error
 from njrt.options import Options
 from njrt.records import replace
@@ -52,7 +52,7 @@ class Session:
     options: Options
     listener: Listener
     meter: Meter
-    model: Model
+    model: LayeredModel
     """The model behind all its layers."""
     protocol: Protocol
     """The protocol of the conversation: the option's, or else the model's."""
@@ -73,7 +73,6 @@ class Session:
     def use_model(self, name: str) -> None:
         """Ask another model from now on, behind the same layers; it is chosen by name alone."""
         record, model = self.record, self.model
-        assert isinstance(model, LayeredModel)
         self.model = make_layered_model(
             replace(self.settings, model=None),
             replace(self.options, model=name),

@@ -359,6 +359,8 @@ def test_errors_of_requests_ahead_are_those_of_the_iterations() -> None:
 
 
 def test_limits_leave_a_request_for_each_iteration() -> None:
+    with serve(together=4), njrt.limit(seconds=60):
+        assert load(SIMPLE)["f"](list(range(4))) == ["0", "1", "2", "3"]
     with serve() as server, njrt.limit(calls=3):
         text = SIMPLE.replace("(items)", "(items, found)").replace("found = []", "pass")
         found: list[str] = []
@@ -570,3 +572,29 @@ def g():
 """
     with serve():
         assert load(text)["g"]() == [None] * 9
+
+
+def test_an_item_that_needs_code_is_not_peeked(tmp_path: Path) -> None:
+    """Also in the trace: what has not begun has done nothing."""
+    found: list[str] = []
+    text = SIMPLE.replace("(items)", "(items, found)").replace("found = []", "pass")
+    program, trace = load(text), tmp_path / "trace.jsonl"
+    given = njrt.using(trace=trace, authority="strict")
+    with serve() as server, given, pytest.raises(njrt.PolicyError):
+        program["f"](["a", "x" * 40_000, "b"], found)
+    assert found == ["'a'"]
+    assert "'b'" in server.items
+    events = [json.loads(line) for line in trace.read_text().splitlines()]
+    begun = {event["run"] for event in events if event["event"] == "began"}
+    assert len(begun) == 2
+    assert {event["run"] for event in events if "run" in event} == begun
+
+
+def test_replies_of_the_cache_are_asked_for_once(tmp_path: Path) -> None:
+    program = load(SIMPLE)
+    with serve() as server, njrt.using(cache=tmp_path):
+        for _ in range(2):
+            with njrt.watch() as watch:
+                assert program["f"](list(range(12))) == [str(number) for number in range(12)]
+            assert watch.dropped.calls == 0
+    assert len(server.items) == 12
