@@ -191,11 +191,12 @@ def test_other_objects_are_handles() -> None:
 
 def test_what_the_program_changes_meanwhile_reaches_the_child_by_difference() -> None:
     xs, table, row = [1, 2], {"a": 1}, Row(1)
-    both = Transaction(xs=xs, table=table, row=row)
+    both = Transaction(xs=xs, table=table, row=row, more=[])
     both.commit("xs.append(3)\nitems, keys = iter(xs), iter(table)\nnext(items), next(keys)")
     xs.append(4)
     table["a"] = 2
     row.health, row.name = 5, "new"
+    both.commit("more.append(1)")
     both.send()
     both.run(
         "assert [*items] == [2, 3, 4] and table == {'a': 2} and (row.health, row.name) == (5, 'new')"

@@ -102,6 +102,7 @@ def apply_delta(
         table.forget_added()
         raise
     table.agree(asked.changed, asked.images)
+    table.forget_added()
     done = [Done(it.value, it.tag, was, _take_image(it.value, it.tag)) for it, was in images]
     return done, asked, delta
 

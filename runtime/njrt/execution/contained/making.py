@@ -56,6 +56,7 @@ def read_delta(table: Table, data: Data) -> Delta:
     """
     match data:
         case [list(changed), list(added), dict(names)]:
+            table.forget_added()  # what comparing has numbered; the other side does not know it
             try:
                 return _Maker(table, added).read(changed, names)
             except BaseException as error:

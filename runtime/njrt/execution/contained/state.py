@@ -248,7 +248,6 @@ class Table:
 
     def agree(self, changed: Mapping[int, Image], added: Sequence[Image]) -> None:
         """Record what both sides know from here on."""
-        self._marks.clear()
         for number, image in changed.items():
             self.known[number] = image
         self.known += added
