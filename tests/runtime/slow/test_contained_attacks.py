@@ -206,7 +206,7 @@ CHANGES = [
     "change(refs['order'][1], ['number', '_secret'], [1, 'x'])",
     "change(refs['order'][1], ['number', 'check'], [1, 5])",
     "change(refs['order'][1], ['number', 'approved'], [1, True])",
-    "change(refs['order'][1], ['number', 'kind'], [1, 'x'])",
+    "change(refs['order'][1], ['number', 'kind'], [1, 5])",
     "change(refs['order'][1], ['number', '__class__'], [1, ['class', key]])",
     "change(refs['order'][1], ['number'], [])", "change(refs['order'][1], [], [1])",
     "change(refs['point'][1], [], [5, 6])", "change(refs['price'][1], ['cents'], [5])",
