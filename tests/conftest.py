@@ -126,6 +126,14 @@ def contained() -> None:
         pytest.skip("this system cannot contain code")
 
 
+@pytest.fixture(params=["guarded", "contained"])
+def policy(request: pytest.FixtureRequest) -> str:
+    """Where the code of blocks runs: the test runs for both."""
+    if request.param == "contained":
+        request.getfixturevalue("contained")
+    return str(request.param)
+
+
 @pytest.fixture
 def update_cases(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update-cases"))

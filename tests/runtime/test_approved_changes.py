@@ -119,7 +119,6 @@ def test_changes_are_listed_by_path(code: str) -> None:
     assert world.table == plain.table
 
 
-@pytest.mark.parametrize("policy", ["guarded", "contained"])
 @pytest.mark.parametrize("code", LISTED)
 def test_traces_list_the_same_after_the_fact(code: str, policy: str, tmp_path: Path) -> None:
     world, path = World(), tmp_path / "trace.jsonl"

@@ -18,7 +18,6 @@ import pytest
 import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
-from njrt.execution.contained.platforms import find_obstacle
 from njrt.models.scripted import run
 from njrt.options import Options
 
@@ -161,7 +160,7 @@ def test_a_return_or_an_exception_leaves_the_asserts_out(place: str) -> None:
         assert play(compiled, model=model) == []
 
 
-@pytest.mark.skipif(find_obstacle() is not None, reason="this system cannot contain code")
+@pytest.mark.usefixtures("contained")
 @pytest.mark.parametrize("place", PLACES)
 def test_contained_code_is_mended_too(place: str) -> None:
     replies = [say(number, "code") for number in (1, 9, 4)]

@@ -69,7 +69,6 @@ def make_enemies() -> list[Enemy]:
     return [Enemy("Al", 3, best=Enemy("Cy", 1)), Enemy("Bo", 2)]
 
 
-@pytest.mark.parametrize("policy", ["guarded", "contained"])
 @pytest.mark.parametrize(("code", "told"), REFUSED.values(), ids=REFUSED)
 def test_what_does_not_fit_is_refused_and_as_before(
     code: str, told: str, policy: CodePolicy
@@ -79,7 +78,6 @@ def test_what_does_not_fit_is_refused_and_as_before(
     assert given == make_enemies()
 
 
-@pytest.mark.parametrize("policy", ["guarded", "contained"])
 @pytest.mark.parametrize(
     "code",
     [

@@ -30,7 +30,6 @@ import pytest
 import njrt
 from njrt.decisions import Accept, Reject
 from njrt.effects import Touch
-from njrt.execution.contained.platforms import find_obstacle
 from njrt.models.scripted import run
 from njrt.persistence.recording_file import read_recording
 from njrt.persistence.recording_place import RecordingFile
@@ -40,9 +39,6 @@ from njrt.values.failures import StepFailedError, failure_from_json, failure_to_
 from waiting import HANG_SECONDS
 
 pytestmark = pytest.mark.usefixtures("guarded")
-
-CAN_CONTAIN = find_obstacle() is None
-POLICIES = ["guarded", "contained"] if CAN_CONTAIN else ["guarded"]
 
 
 @dataclasses.dataclass
@@ -202,7 +198,6 @@ def play(code: str, policy: str, **settings: Any) -> list[Any]:
 # ── deciding ─────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 def test_each_call_is_shown_with_the_programs_own_arguments(policy: str) -> None:
     PAID.clear()
     seen: list[njrt.PendingEffect] = []
@@ -228,7 +223,6 @@ def test_each_call_is_shown_with_the_programs_own_arguments(policy: str) -> None
     assert PAID == [(1, 1), (2, 1), (3, 1)]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("way", ["helper(order)", "in_a_thread(order)", "list(map(pay, [order]))"])
 def test_a_call_on_any_way_is_shown(way: str, policy: str) -> None:
     seen = []
@@ -364,7 +358,6 @@ def test_a_call_in_an_unknown_context_is_refused_while_an_approval_is_open() -> 
     assert PAID == [2]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 def test_a_rejected_call_raises_in_the_code_which_may_go_on(policy: str) -> None:
     def decide(pending: njrt.PendingEffect) -> njrt.Decision:
         is_second = pending.arguments["order"].number == 2
@@ -376,7 +369,6 @@ def test_a_rejected_call_raises_in_the_code_which_may_go_on(policy: str) -> None
     assert PAID == [(1, 1), (3, 1)]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 def test_a_rejected_call_that_the_code_does_not_catch_is_told_to_the_model(policy: str) -> None:
     interceptor = decide_calls(lambda pending: njrt.Reject("ask the accounts department"))
     model = njrt.Scripted([run(LOOP, done=True), run("receipts.append('none')", done=True)])
@@ -386,7 +378,6 @@ def test_a_rejected_call_that_the_code_does_not_catch_is_told_to_the_model(polic
     assert not PAID
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 def test_an_edit_changes_arguments_and_leaves_the_others(policy: str) -> None:
     def decide(pending: njrt.PendingEffect) -> njrt.Decision:
         assert isinstance(pending.effect, njrt.Touch)
@@ -411,7 +402,6 @@ EDITS = [
 
 
 @pytest.mark.parametrize(("change", "expected"), EDITS)
-@pytest.mark.parametrize("policy", POLICIES)
 def test_an_edit_replaces_whole_arguments(policy: str, change: Any, expected: Any) -> None:
     """An argument that is left as shown, even if a part is redacted, is the program's object."""
 
@@ -521,7 +511,6 @@ def test_reading_an_argument_does_not_change_it() -> None:
     assert [basket] == PAID
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 def test_an_edit_to_another_function_is_an_error(policy: str) -> None:
     def decide(pending: njrt.PendingEffect) -> njrt.Decision:
         return njrt.Edit(njrt.Touch("test_gated.refund", {}))
@@ -531,7 +520,6 @@ def test_an_edit_to_another_function_is_an_error(policy: str) -> None:
     assert not PAID
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 def test_an_abort_ends_the_block_whatever_the_code_catches(policy: str) -> None:
     code = "try:\n    pay(orders[0])\nexcept BaseException:\n    receipts.append('caught')"
     with pytest.raises(njrt.PolicyError, match="aborted"):
@@ -539,7 +527,6 @@ def test_an_abort_ends_the_block_whatever_the_code_catches(policy: str) -> None:
     assert not PAID
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 def test_without_an_interceptor_the_call_is_refused_with_the_way_out(policy: str) -> None:
     model = njrt.Scripted([run(LOOP, done=True), run("pass", done=True)])
     with njrt.using(model=model):
@@ -548,7 +535,6 @@ def test_without_an_interceptor_the_call_is_refused_with_the_way_out(policy: str
     assert not PAID
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize(
     ("code", "paid", "message"),
     [
@@ -572,7 +558,6 @@ def test_the_program_calls_as_it_likes() -> None:
     assert njrt.call_key() == ""
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 def test_an_interceptor_may_call_the_function_itself(policy: str) -> None:
     def decide(pending: njrt.PendingEffect) -> njrt.Decision:
         pay(Order(99))
@@ -582,7 +567,6 @@ def test_an_interceptor_may_call_the_function_itself(policy: str) -> None:
     assert PAID == [(99, 1), (1, 1)]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 def test_async_functions(policy: str) -> None:
     PAID.clear()
     seen: list[Any] = []
@@ -621,7 +605,6 @@ def test_a_coroutine_that_the_code_leaves_to_the_program_is_a_call_of_the_code()
     assert PAID == []
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 def test_the_time_of_a_decision_is_not_the_codes(policy: str) -> None:
     asked: list[int] = []
 
@@ -707,7 +690,6 @@ class Crash(BaseException):
     """The process is gone."""
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("paused_at", [1, 2, 3])
 def test_a_paused_run_goes_on_and_pays_nothing_twice(
     policy: str, paused_at: int, tmp_path: Path
@@ -745,7 +727,6 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("value", VALUES)
 def test_a_result_comes_back_as_it_was(policy: str, value: str, tmp_path: Path) -> None:
     code = f"receipts.append(give({value!r}))"
@@ -791,7 +772,6 @@ def test_a_result_that_cannot_be_stored_is_said_when_it_is_needed(
         play("give('lambda: 1')\ngive('lambda: 1')\nreceipts.append(1)", "guarded", **settings)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 def test_an_exception_is_raised_again(policy: str, tmp_path: Path) -> None:
     code = "try:\n    fail('x')\nexcept KeyError as error:\n    receipts.append(error.args)"
     settings = {"record": f"new:{tmp_path / 'shop.jsonl'}"}
@@ -814,7 +794,6 @@ def try_request() -> str:
     return "paid"
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("code", ["receipts.append(try_request())", "request(402)"])
 def test_an_exception_that_cannot_be_stored_keeps_its_class(
     policy: str, code: str, tmp_path: Path
@@ -892,7 +871,6 @@ async def look_later(key: str) -> None:
         (look_later, "`find` is async, but the function is not"),
     ],
 )
-@pytest.mark.parametrize("policy", POLICIES)
 def test_code_cannot_catch_a_call_in_doubt_and_pay_again(
     tmp_path: Path, find: Any, words: str, policy: str
 ) -> None:
@@ -922,7 +900,6 @@ class Till:
         PAID.append(cents)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", ["above", "below", "of_class"])
 @pytest.mark.parametrize("owner", ["till", "Till"])
 def test_static_and_class_methods_are_gated(name: str, owner: str, policy: str) -> None:
@@ -1003,7 +980,6 @@ LONG = [datetime.date(2026, 3, 1), *["x" * 90] * 3]
         (SECRET + "AA", SECRET + "BB"),
     ],
 )
-@pytest.mark.parametrize("policy", POLICIES)
 def test_calls_that_are_shown_alike_are_other_calls(
     policy: str, first: Any, second: Any, tmp_path: Path
 ) -> None:
@@ -1034,7 +1010,6 @@ def test_calls_that_are_shown_alike_are_other_calls(
     assert [first] == PAID
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 def test_another_call_than_before_is_an_error(policy: str, tmp_path: Path) -> None:
     numbers = iter([1, 2, 3, 4])
 
@@ -1060,7 +1035,6 @@ def test_another_call_than_before_is_an_error(policy: str, tmp_path: Path) -> No
     assert PAID == [(1, 1)]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 def test_a_replay_pays_nothing(policy: str, tmp_path: Path) -> None:
     path = tmp_path / "shop.jsonl"
     play(LOOP, policy, record=path, intercept=accept)
@@ -1126,7 +1100,6 @@ def test_gathered_calls_are_made_once(tmp_path: Path) -> None:
     assert PAID == [1, 2, 3]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 def test_a_pause_waits_for_the_calls_that_are_under_way(policy: str, tmp_path: Path) -> None:
     answers: Iterator[njrt.Decision] = iter([njrt.Accept(), njrt.Pause(), *[njrt.Accept()] * 9])
     code = "import asyncio\nreceipts.extend(await asyncio.gather(*map(apay, orders)))"
@@ -1145,7 +1118,6 @@ def test_a_pause_waits_for_the_calls_that_are_under_way(policy: str, tmp_path: P
     assert sorted(PAID) == [1, 2, 3]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 def test_a_pause_waits_for_the_calls_in_other_threads(policy: str, tmp_path: Path) -> None:
     started, paused = threading.Event(), threading.Event()
 
@@ -1194,7 +1166,6 @@ def test_a_line_that_was_not_written_whole_is_left_out(tmp_path: Path) -> None:
 # ── seen ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 def test_the_trace_has_each_call_with_its_result(policy: str, tmp_path: Path) -> None:
     def decide(pending: njrt.PendingEffect) -> njrt.Decision:
         return njrt.Reject("no") if pending.number == 2 else njrt.Accept()
@@ -1278,7 +1249,7 @@ WAYS = {
 }
 
 
-@pytest.mark.skipif(not CAN_CONTAIN, reason="code cannot be contained here")
+@pytest.mark.usefixtures("contained")
 @pytest.mark.parametrize("code", WAYS.values(), ids=WAYS)
 def test_a_rule_holds_on_every_way(code: str) -> None:
     denied = {charge: njrt.CallRule("deny")}
@@ -1367,7 +1338,7 @@ METHODS = {
 }
 
 
-@pytest.mark.skipif(not CAN_CONTAIN, reason="code cannot be contained here")
+@pytest.mark.usefixtures("contained")
 @pytest.mark.parametrize("code", METHODS.values(), ids=METHODS)
 def test_calls_of_methods_are_decided(code: str) -> None:
     shown: list[Any] = []
@@ -1390,7 +1361,7 @@ def test_calls_of_methods_are_decided(code: str) -> None:
     assert post(code, [Mailer.send]) == ["sent to ada"]
 
 
-@pytest.mark.skipif(not CAN_CONTAIN, reason="code cannot be contained here")
+@pytest.mark.usefixtures("contained")
 def test_a_call_by_rule_is_made_once(tmp_path: Path) -> None:
     code = "for n in [1, 2]:\n    results.append(mailer.send(str(n)))"
     rules = {Newsletter.send: njrt.CallRule("allow", at_most=2)}
@@ -1400,7 +1371,7 @@ def test_a_call_by_rule_is_made_once(tmp_path: Path) -> None:
     assert PAID == [("1", "news"), ("2", "news")]
 
 
-@pytest.mark.skipif(not CAN_CONTAIN, reason="code cannot be contained here")
+@pytest.mark.usefixtures("contained")
 def test_inner_rules_add_to_outer_ones() -> None:
     with njrt.using(calls={charge: njrt.CallRule("deny")}), pytest.raises(njrt.NaturalError):
         post("results.append(charge(1))", [Mailer.send])
@@ -1408,7 +1379,7 @@ def test_inner_rules_add_to_outer_ones() -> None:
         assert post("results.append(charge(1))", {charge: njrt.CallRule("allow")}) == [1]
 
 
-@pytest.mark.skipif(not CAN_CONTAIN, reason="code cannot be contained here")
+@pytest.mark.usefixtures("contained")
 @pytest.mark.parametrize(
     ("outer", "inner", "made"),
     [

@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.execution.contained.platforms import find_obstacle
 from njrt.models.scripted import run
 
-POLICIES = ("guarded",) if find_obstacle() else ("guarded", "contained")
 OF_SYNC_CODE = [
     "raise asyncio.CancelledError()",
     "raise asyncio.CancelledError",
@@ -35,7 +33,6 @@ def cancelled() -> None:
 CODES = [*((code, False) for code in OF_SYNC_CODE), *((code, True) for code in OF_ASYNC_CODE)]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize(("code", "is_async"), CODES)
 def test_a_cancellation_of_the_code_is_a_mistake(code: str, is_async: bool, policy: Any) -> None:
     xs: list[int] = []

@@ -118,7 +118,6 @@ FINE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("policy", ["guarded", "contained"])
 @pytest.mark.parametrize("code", REFUSED.values(), ids=REFUSED)
 def test_another_use_is_refused_before_it_runs(code: str, policy: CodePolicy) -> None:
     box, x, told = play(f"box.items.append(7)\n{code}", "", policy)
@@ -126,7 +125,6 @@ def test_another_use_is_refused_before_it_runs(code: str, policy: CodePolicy) ->
     assert box == Box(inner=Box())
 
 
-@pytest.mark.parametrize("policy", ["guarded", "contained"])
 @pytest.mark.parametrize(("code", "parts", "expected"), FINE.values(), ids=FINE)
 def test_the_part_is_used_like_any_object(
     code: str, parts: str, expected: Any, policy: CodePolicy

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import pytest
 
 import njrt
-from njrt.execution.contained.platforms import find_obstacle
 from njrt.models.scripted import Scripted
 from njrt.options import Policy
 from paper_model import make_perfect_model
@@ -141,7 +140,7 @@ def test_one_call_a_block_is_enough_in_the_direct_effects(name: str) -> None:
         assert len(model.requests) == len(lines[case.name].code)
 
 
-@pytest.mark.skipif(find_obstacle() is not None, reason="this system cannot contain code")
+@pytest.mark.usefixtures("contained")
 @pytest.mark.parametrize("name", TASK_NAMES)
 def test_contained_programs_pass_every_check_or_say_why_not(name: str) -> None:
     lines = load_script(name).lines

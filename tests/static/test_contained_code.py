@@ -13,9 +13,8 @@ import pytest
 from studio import Studio
 
 import njrt
-from njrt.execution.contained.platforms import find_obstacle
 
-pytestmark = pytest.mark.skipif(find_obstacle() is not None, reason="code cannot be contained here")
+pytestmark = pytest.mark.usefixtures("contained")
 
 ROOT = Path(__file__).parent.parent.parent
 LOOP = '''\

@@ -206,7 +206,6 @@ def shown(trace: Path) -> str:
     return next("\n".join(line["shown"][0]["user"]) for line in lines if line["event"] == "asked")
 
 
-@pytest.mark.parametrize("policy", ["guarded", "contained"])
 def test_a_block_calls_the_tools_that_it_names_and_no_other(folder: Path, policy: str) -> None:
     box = add(folder, "--allow", "pay")
     program = load_program(folder, box)
@@ -242,7 +241,6 @@ def test_a_tool_that_changes_things_is_decided_by_the_interceptors(folder: Path)
     assert asked == [{"order": "7"}]
 
 
-@pytest.mark.parametrize("policy", ["guarded", "contained"])
 def test_a_recording_answers_for_the_server(folder: Path, policy: str) -> None:
     box = add(folder)
     program = load_program(folder, box)

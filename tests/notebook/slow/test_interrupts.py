@@ -13,7 +13,6 @@ import pytest
 from kernels import KERNEL, kernels  # noqa: F401
 
 from loopback import Hang, Loopback
-from njrt.execution.contained.platforms import find_obstacle
 
 jupyter_client = pytest.importorskip("jupyter_client")
 pytest.importorskip("ipykernel")
@@ -168,7 +167,7 @@ class Kernel:
 @pytest.fixture(scope="module")
 def server() -> Iterator[Loopback]:
     """Yield a model that does not answer."""
-    with Loopback([Hang()] * (len(CELLS) * len(POLICIES))) as opened:
+    with Loopback([Hang()] * (len(CELLS) * 2)) as opened:
         yield opened
 
 
@@ -180,10 +179,6 @@ def kernel(kernels: None, server: Loopback) -> Iterator[Kernel]:  # noqa: F811
     started.end()
 
 
-POLICIES = ["guarded", "contained"] if find_obstacle() is None else ["guarded"]
-
-
-@pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize(
     ("case", "interrupt_mode"), list(zip(CELLS.values(), cycle(["signal", "message"]))), ids=CELLS
 )

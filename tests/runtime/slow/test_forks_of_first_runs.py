@@ -8,9 +8,6 @@ import sys
 
 import pytest
 
-from njrt.execution.contained.platforms import find_obstacle
-
-POLICIES = ("guarded",) if find_obstacle() else ("guarded", "contained")
 PROGRAM = """
 import os, sys, threading, time
 import njrt
@@ -57,7 +54,6 @@ print(len(children) - len(ended), 1 << 8 in ended.values())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.parametrize("policy", POLICIES)
 def test_children_forked_during_the_first_run_do_not_hang(policy: str) -> None:
     command = [sys.executable, "-W", "ignore", "-c", PROGRAM, policy]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -9,10 +9,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
-from njrt.execution.contained.platforms import find_obstacle
-
 PROGRAM = Path(__file__).parents[1] / "gated_program.py"
 ORDERS = 30
 
@@ -43,10 +39,7 @@ def settle_with_kills(folder: Path, policy: str, chance: random.Random, most: in
     return kills
 
 
-@pytest.mark.parametrize("policy", ["guarded", "contained"])
 def test_each_order_is_paid_once(policy: str, tmp_path: Path) -> None:
-    if policy == "contained" and find_obstacle() is not None:
-        pytest.skip("this system cannot contain code")
     chance = random.Random(policy)
     kills, job, began = 0, 0, time.monotonic()
     while kills < 50:
@@ -58,10 +51,7 @@ def test_each_order_is_paid_once(policy: str, tmp_path: Path) -> None:
     assert kills == 50
 
 
-@pytest.mark.parametrize("policy", ["guarded", "contained"])
 def test_a_full_disk_pays_nothing_twice(policy: str, tmp_path: Path) -> None:
-    if policy == "contained" and find_obstacle() is not None:
-        pytest.skip("this system cannot contain code")
     ends = []
     for size in range(1000, 4000, 250):
         folder = tmp_path / str(size)

@@ -34,7 +34,6 @@ from njc.runs.timeline.happenings import (
 from njc.runs.timeline.inspection import ShownVariable, expand
 from njc.runs.timeline.steps import Step
 from njc.static.load import load_code
-from njrt.execution.contained.platforms import find_obstacle
 from njrt.rendering.redaction import Redactor
 from openai_server import KEY, OpenAIServer, calls
 from waiting import wait_until
@@ -81,10 +80,7 @@ def write_output(happenings: list[Happening]) -> str:
 GATED = read_program("controlled_runs_gated")
 
 
-@pytest.mark.parametrize("policy", ["guarded", "contained"])
 def test_calls_of_gated_functions_are_steps_forward_and_back(control: Control, policy: str) -> None:
-    if policy == "contained" and find_obstacle() is not None:
-        pytest.skip("this system cannot contain code")
     controller = control(GATED.replace("POLICY", policy))
     controller.start()
     found = [stop(controller)]
