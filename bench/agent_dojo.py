@@ -28,7 +28,7 @@ from typing import Any
 import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
-from njrt.models.scripted import run
+from njrt.testing import run
 
 VERSION = "v1.2.2"
 SUITES = ("workspace", "travel", "banking", "slack")

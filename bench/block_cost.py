@@ -29,7 +29,7 @@ from typing import Any
 
 import njrt
 from njrt.messages import Protocol, Reply, Request
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 
 ANSWER = run("total = len(items)", done=True)
 TASKS, DELAY = 1_000, 0.050
@@ -135,7 +135,7 @@ print(seconds * 1e3)
 FIRST_BLOCK = """
 import time
 import njrt
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 def block(x):
     njrt.run("natural\\nPut <x> into <:y>.", lambda: (x, y), writes="y", at="a.njpy:1")
 y = None

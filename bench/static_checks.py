@@ -31,8 +31,8 @@ from njc.static.lock import CheckCounts, StaticLock, read_lock
 from njc.static.write import save_lock
 from njc.worker import Worker, make_clean_environment, open_channel
 from njrt.messages import ModelMessage, Request, ToolCall
-from njrt.models.scripted import Scripted, run
 from njrt.session.question import QUESTION_SYSTEM_PROMPT
+from njrt.testing import Scripted, run
 from spsbench.perfect import make_perfect_model
 from spsbench.script import CaseScript
 from spsbench.suite import (

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator
 from njrt.errors import ModelError
 from njrt.messages import Json, Request, ToolCall, ToolMessage
 from njrt.models.model import Model
-from njrt.models.scripted import Scripted, call, run
+from njrt.testing import Scripted, call, run
 from spsbench.interfaces import EffectSet
 from spsbench.methods import Method
 from spsbench.script import CaseScript, UnsupportedCodeError, make_manual_replies

@@ -18,7 +18,7 @@ from typing import Any
 
 from njrt.errors import ModelError
 from njrt.messages import ModelMessage
-from njrt.models.scripted import call
+from njrt.testing import call
 
 SCRIPTED = "scripted"
 """The name of the model that replies by these scripts."""

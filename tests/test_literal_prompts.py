@@ -11,7 +11,7 @@ import pytest
 
 import njrt
 from njrt.messages import Request, UserMessage
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "reference" / "authority.md").read_text()

@@ -26,11 +26,11 @@ from njc.commands.terminal import removed as removed_words
 from njc.static.lock import read_lock
 from njc.static.write import save_lock
 from njrt.messages import Request
-from njrt.models.scripted import call
 from njrt.options import removed
 from njrt.persistence.recording_file import read_recording
 from njrt.persistence.recording_place import RecordingFile
 from njrt.session.settings import merge_options
+from njrt.testing import call
 
 OLD = Path(__file__).parent / "cases" / "from_0_2"
 

@@ -27,7 +27,7 @@ from njc.frontend.diagnostics import SEVERITIES
 from njc.static.generate import SYSTEM_PROMPT
 from njrt.agent.tools import DIRECT, format_call_form
 from njrt.messages import Protocol, Request, ToolMessage, UserMessage
-from njrt.models.scripted import Said
+from njrt.testing import Said
 from spsbench.cli import main as spsbench
 
 COMPILED = Path(__file__).parents[2] / "compiled_out" / "examples"

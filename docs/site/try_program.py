@@ -33,9 +33,9 @@ from njrt.effects import Answer, EffectResult, NeedsCode, Refusal
 from njrt.errors import NaturalError
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, StateChange
 from njrt.messages import ModelMessage, Reply, Request, UserMessage
-from njrt.models.scripted import Scripted
 from njrt.observability.listeners import add_listener
 from njrt.rendering.endings import summarize_result
+from njrt.testing import Scripted
 
 Json = dict[str, Any]
 

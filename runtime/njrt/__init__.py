@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from njrt.gates import CallRule, call_key, gated
     from njrt.interface import Interface
     from njrt.media import Audio, Document, Image
-    from njrt.models.scripted import Scripted
     from njrt.observability.accounts import last_run, watch
     from njrt.options.budget import Budget
     from njrt.persistence.recorder import Recorder
@@ -77,6 +76,7 @@ if TYPE_CHECKING:
     from njrt.session.question import llm_at as llm_at
     from njrt.session.run_block import arun, run
     from njrt.session.settings import configure, using
+    from njrt.testing import Scripted
 
 # Names with `as` are for compiled files only.
 __all__ = [
@@ -104,7 +104,7 @@ _LOADED_LATER = {
         "njrt.gates": "CallRule call_key gated",
         "njrt.interface": "Interface",
         "njrt.media": "Audio Document Image",
-        "njrt.models.scripted": "Scripted",
+        "njrt.testing": "Scripted",
         "njrt.observability.accounts": "last_run watch",
         "njrt.persistence.recorder": "Recorder",
         "njrt.production.approval.terminal": "approve",

@@ -28,7 +28,7 @@ from njc.static.generate import NO_CODE
 from njrt.errors import ModelError
 from njrt.messages import ModelMessage, Request, UserMessage
 from njrt.models.model import answer_all
-from njrt.models.scripted import Scripted
+from njrt.testing import Scripted
 from spsbench import flags
 from spsbench.journal import compute_digest, naming, read_data_file, read_results_file
 from spsbench.repair.demonstrations import Demonstration, Turn, choose_similar, read_demonstrations

@@ -28,11 +28,11 @@ from njc.worker import open_channel
 from njrt.dataclass_json import from_json, to_json
 from njrt.errors import NaturalError
 from njrt.models.model import Layer, LayeredModel, Model
-from njrt.models.scripted import Scripted
 from njrt.observability.trace import TraceFile
 from njrt.options import Options
 from njrt.persistence.cache import Cache, ReplyStore, open_cache_file
 from njrt.session.notified import Notified
+from njrt.testing import Scripted
 from spsbench.llm import use_model
 from spsbench.methods import METHODS, Method
 from spsbench.perfect import make_script_model

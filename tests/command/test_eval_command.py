@@ -22,7 +22,7 @@ from njc.evaluation.cases.case_file import read_cases
 from njc.target import get_target
 from njrt.errors import ConfigurationError
 from njrt.messages import ModelMessage, Reply, Request, Usage
-from njrt.models.scripted import run
+from njrt.testing import run
 from openai_server import OpenAIServer, says
 from processes import run_python
 

@@ -14,7 +14,7 @@ import njrt
 from njrt.errors import RejectedRequestError, ServerError
 from njrt.messages import ModelMessage, Reply, Request, Usage
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel, is_failure
-from njrt.models.scripted import Scripted
+from njrt.testing import Scripted
 
 
 @pytest.fixture

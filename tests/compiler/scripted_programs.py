@@ -21,9 +21,9 @@ from typing import Any
 from njc.compiler import Compilation, compile_source
 from njc.frontend.source import SourceFile
 from njrt.messages import Request, ToolCall, UserMessage
-from njrt.models.scripted import Scripted, run
 from njrt.options import Jumps, Options
 from njrt.session.settings import using
+from njrt.testing import Scripted, run
 
 
 def compiled(text: str, path: str = "program.njpy", jumps: Jumps = "all") -> Compilation:

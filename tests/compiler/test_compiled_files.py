@@ -152,7 +152,7 @@ def test_a_traceback_through_the_remapped_tree_shows_source_lines() -> None:
         'def f(x):\n    x += 1\n    """natural\n    Break <x>.\n    ---\n    raise KeyError(x)\n    ---\n    """\n'
         "\n\ndef g():\n    return f(1)\n"
     )
-    scope = outcome_of(program + "\nimport njrt.models.scripted")
+    scope = outcome_of(program + "\nimport njrt.testing")
     assert callable(scope["g"])
     variables: dict[str, object] = {"__name__": "remapped"}
     with pytest.raises(KeyError) as raised:
@@ -172,8 +172,8 @@ def test_a_traceback_through_the_remapped_tree_shows_source_lines() -> None:
 def _run_remapped(program: str, variables: dict[str, object]) -> None:
     from scripted_programs import answer
 
-    from njrt.models.scripted import Scripted
     from njrt.session.settings import using
+    from njrt.testing import Scripted
 
     code = compile(parse_compiled_tree(compiled(program)), "p.njpy", "exec")
     with using(model=Scripted(answer)):

@@ -19,8 +19,8 @@ import pytest
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt.messages import Request
-from njrt.models.scripted import Scripted
 from njrt.session.settings import using
+from njrt.testing import Scripted
 
 PLACE = re.compile(r"⟦(?P<text>[^|⟧]*)\|(?P<code>[^|⟧]*)\|(?P<replies>[^⟧]*)⟧")
 HEAD = "import asyncio, contextlib, dataclasses, datetime, enum\nk: int = 1\n"

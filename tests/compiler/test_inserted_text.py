@@ -15,9 +15,9 @@ from njc.frontend.source import SourceFile
 from njrt.block import extract_instruction
 from njrt.errors import NaturalError
 from njrt.messages import Request, ToolCall, ToolMessage, UserMessage
-from njrt.models.scripted import Scripted, run
 from njrt.options import Options
 from njrt.session.settings import using
+from njrt.testing import Scripted, run
 
 FRAGMENTS = st.sampled_from(
     [

@@ -12,8 +12,8 @@ import pytest
 import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
+from njrt import testing
 from njrt.messages import Request, UserMessage
-from njrt.models import scripted
 
 BLOCK = '"""natural\n    Put a number into <:x>.\n    """'
 TAIL = "return x"
@@ -111,8 +111,8 @@ def test_a_stated_function_has_its_parameters() -> None:
     result, shown = run(
         text,
         [
-            scripted.run("x = lambda: 3", done=True),
-            scripted.run("def x(text):\n    return len(text)", done=True),
+            testing.run("x = lambda: 3", done=True),
+            testing.run("def x(text):\n    return len(text)", done=True),
         ],
     )
     assert callable(result)

@@ -9,9 +9,9 @@ from njc.codegen.output_types import find_output_types
 from njc.compiler import analyze, compile_source
 from njc.frontend.source import SourceFile
 from njrt.errors import NaturalError
-from njrt.models.scripted import Scripted
 from njrt.options import NO_OPTIONS
 from njrt.session.settings import using
+from njrt.testing import Scripted
 
 HEAD = """import dataclasses, datetime, typing as t
 from dataclasses import InitVar

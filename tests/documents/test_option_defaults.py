@@ -9,8 +9,8 @@ import pytest
 import njrt
 from njrt.agent.conversation import MAX_REPEATS
 from njrt.messages import Protocol, Request
-from njrt.models.scripted import run
 from njrt.options import DEFAULTS, OPTION_CHOICES
+from njrt.testing import run
 
 
 def test_the_defaults_are_among_the_choices() -> None:

@@ -20,9 +20,9 @@ from njrt.models.choose import get_model
 from njrt.models.model import Model
 from njrt.models.openai import OpenAI
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel
-from njrt.models.scripted import Scripted
 from njrt.models.wrapped import adapt_model, can_decide
 from njrt.questions import ESCAPE
+from njrt.testing import Scripted
 from openai_server import KEY, OpenAIServer, completion, decides, says
 
 Ask = Callable[[Model, Request], Reply]

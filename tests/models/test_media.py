@@ -253,7 +253,7 @@ class Claim:
 def look(values: dict[str, Any], effects: str = "answer", **settings: Any) -> Request:
     """Return the request of a block whose inputs are these values."""
     model = njrt.Scripted(
-        [{"seen": True}] if effects == "answer" else [njrt.models.scripted.run("seen = True", True)]
+        [{"seen": True}] if effects == "answer" else [njrt.testing.run("seen = True", True)]
     )
     names = ", ".join(values)
     scope: dict[str, Any] = {**values, "seen": None}

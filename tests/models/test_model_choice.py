@@ -11,8 +11,8 @@ from njrt.models.choose import DEFAULT_MODELS, choose_model, find_server_key
 from njrt.models.model import Model
 from njrt.models.prices import compute_cost
 from njrt.models.retry_and_fallback import FallbackModel
-from njrt.models.scripted import Scripted
 from njrt.options import Options
+from njrt.testing import Scripted
 from openai_server import KEY, OpenAIServer, says
 from processes import run_python
 
@@ -194,7 +194,7 @@ def test_choosing_imports_no_sdk():
 def test_importing_the_layers_of_a_model_needs_not_even_asyncio():
     code = (
         "import sys\n"
-        "import njrt.models.model, njrt.models.scripted, njrt.models.choose, njrt.models.prices\n"
+        "import njrt.models.model, njrt.testing, njrt.models.choose, njrt.models.prices\n"
         "print('asyncio' in sys.modules)\n"
     )
     ran = run_python("-c", code, check=True)

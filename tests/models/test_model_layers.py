@@ -10,7 +10,7 @@ import pytest
 from njrt.errors import CallLimitError, ModelError, ServerError
 from njrt.messages import ModelMessage, Reply, Request, UserMessage
 from njrt.models.model import Ask, LayeredModel
-from njrt.models.scripted import Scripted
+from njrt.testing import Scripted
 
 REQUEST = Request("", (UserMessage("hello"),))
 

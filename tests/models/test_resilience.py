@@ -31,8 +31,8 @@ from njrt.models.retry_and_fallback import (
     is_server_failure,
     is_unusable_reply,
 )
-from njrt.models.scripted import Scripted
 from njrt.session.run_block import run
+from njrt.testing import Scripted
 from processes import run_python
 from waiting import HANG_SECONDS
 
@@ -214,7 +214,7 @@ def test_the_next_model_goes_on_where_the_outputs_of_one_have_failed():
     """The first block has two turns for each model; what the program refuses counts as a turn."""
     replies = {"small": ["n = three"] * 9, "middle": ["n = drei"] * 9, "large": ["n = 3"]}
     models = [
-        Scripted([njrt.models.scripted.run(code, True) for code in codes], name=name)
+        Scripted([njrt.testing.run(code, True) for code in codes], name=name)
         for name, codes in replies.items()
     ]
     n = None

@@ -13,7 +13,7 @@ from njc.frontend.source import SourceFile
 from njrt import using
 from njrt.errors import ConfigurationError, ModelError, ServerError
 from njrt.messages import ModelMessage, Reply, Request, ToolCall, Usage, UserMessage
-from njrt.models.scripted import Scripted, call, run
+from njrt.testing import Scripted, call, run
 
 REQUEST = Request("", (UserMessage("hello"),), place="mailbox.njpy:12")
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import njrt
-from njrt.models.scripted import run
+from njrt.testing import run
 
 FOLDER, POLICY, COUNT = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 LEDGER = FOLDER / "ledger.txt"

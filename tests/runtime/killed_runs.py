@@ -35,13 +35,13 @@ from njrt.effects import Refusal
 from njrt.events import Event, Performed
 from njrt.message_json import hash_conversation, reply_from_json
 from njrt.messages import Protocol, Reply, Request
-from njrt.models.scripted import run
 from njrt.observability.listeners import add_listener
 from njrt.persistence.recording_file import Recording, RecordingHeader, recover_recording
 from njrt.persistence.recording_place import RecordingFile
 from njrt.production.approval.file import ApprovalsFile
 from njrt.production.approval.terminal import Approval, Terminal
 from njrt.records import record
+from njrt.testing import run
 
 ROOT = Path(__file__).parents[2]
 MAX_PROCESSES = 500

@@ -22,9 +22,9 @@ from njc.frontend.source import SourceFile
 from njc.project.config import Project
 from njc.static.load import load_code
 from njrt.messages import Request, ToolMessage, UserMessage
-from njrt.models.scripted import Said, Scripted, run
 from njrt.options import Options
 from njrt.session.settings import using
+from njrt.testing import Said, Scripted, run
 
 Script = Iterable[Said] | Callable[[Request], Said]
 

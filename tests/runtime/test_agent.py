@@ -26,13 +26,13 @@ from njrt.messages import (
     ToolMessage,
     UserMessage,
 )
-from njrt.models.scripted import Scripted, call, run
 from njrt.options import DEFAULTS, Options, merge_option_layers
 from njrt.outcome import Broke, Completed, Outcome
 from njrt.rendering.redaction import Redactor
 from njrt.scope.opening import make_scope
 from njrt.scope.scope import Scope
 from njrt.session.settings import using
+from njrt.testing import Scripted, call, run
 
 
 class Played:

@@ -12,8 +12,8 @@ from programs import Program
 import njrt
 from case_programs import read_program
 from njrt.messages import ModelMessage, Reply, ToolCall, ToolMessage, UserMessage
-from njrt.models.scripted import Scripted, run
 from njrt.options import Options
+from njrt.testing import Scripted, run
 
 PROGRAM = Program(
     read_program("answer"),

@@ -27,8 +27,8 @@ from programs import Program
 from pydantic import BaseModel
 
 import njrt
-from njrt.models.scripted import run
 from njrt.options import Options
+from njrt.testing import run
 
 
 @dataclass

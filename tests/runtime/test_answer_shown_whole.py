@@ -22,8 +22,8 @@ from pydantic import BaseModel, ConfigDict
 
 import njrt
 from njrt.media import Image
-from njrt.models.scripted import Scripted, run
 from njrt.options import Options
+from njrt.testing import Scripted, run
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 

@@ -12,7 +12,7 @@ import pytest
 import njrt
 from njrt.errors import CallLimitError
 from njrt.messages import UserMessage
-from njrt.models.scripted import Scripted, call
+from njrt.testing import Scripted, call
 from spsbench.interfaces import make_settings
 
 CODE = """```python

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.models.scripted import run
+from njrt.testing import run
 
 pytestmark = pytest.mark.usefixtures("guarded")
 

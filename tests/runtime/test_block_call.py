@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.models.scripted import run
 from njrt.scope.names import DeclaredNames
 from njrt.session.block_call import NO_INTERFACE, read_arguments
+from njrt.testing import run
 
 
 def read(**arguments: Any) -> Any:

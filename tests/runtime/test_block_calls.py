@@ -17,7 +17,7 @@ MOST_DEPTH = 14
 COUNT = """
 import sys
 import njrt
-from njrt.models.scripted import run
+from njrt.testing import run
 
 effects = sys.argv[1]
 reply = '{"n": 1}' if effects == "answer" else run("n = 1", done=True)

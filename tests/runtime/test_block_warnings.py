@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.models.scripted import run
+from njrt.testing import run
 from processes import run_python
 
 

@@ -11,8 +11,8 @@ import pytest
 from programs import Program, told
 
 import njrt
-from njrt.models.scripted import Scripted, run
 from njrt.options import Options
+from njrt.testing import Scripted, run
 
 CLASSES = {
     "frozen": '''

@@ -15,7 +15,7 @@ import njrt
 from njc.analysis.containment import PLAIN_CLASSES
 from njc.project.config import Project, make_project
 from njrt.execution.contained.known import is_plain_class
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 
 pytestmark = pytest.mark.usefixtures("contained")
 KEEP = "kept.append(lambda: 1)"

@@ -17,7 +17,7 @@ from programs import load
 
 import njrt
 from case_programs import read_program
-from njrt.models.scripted import call, run
+from njrt.testing import call, run
 from spsbench.interfaces import make_settings
 
 pytestmark = pytest.mark.usefixtures("contained")

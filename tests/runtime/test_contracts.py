@@ -23,7 +23,7 @@ from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt.execution.contracts import Contract, make_contract
 from njrt.messages import Request, UserMessage
-from njrt.models.scripted import run
+from njrt.testing import run
 from processes import run_python
 
 HEAD = """\
@@ -355,7 +355,7 @@ def test_without_asserts_nothing_is_checked(tmp_path: Path, optimized: bool) -> 
     script = tmp_path / "program.py"
     script.write_text(
         compiled.decode()
-        + "\nfrom njrt.models.scripted import Scripted\nmodel = Scripted([{'x': 1}, {'x': 4}], protocol='text')\n"
+        + "\nfrom njrt.testing import Scripted\nmodel = Scripted([{'x': 1}, {'x': 4}], protocol='text')\n"
         + "with _nj.using(model=model):\n    print(f(), len(model.requests))\n"
     )
     flags = ["-O"] if optimized else []

@@ -18,8 +18,8 @@ import pytest
 import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
-from njrt.models.scripted import run
 from njrt.options import Options
+from njrt.testing import run
 
 PLACES = {
     "module": "BLOCK",

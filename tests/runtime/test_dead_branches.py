@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 
 THANKS = 'Thanks, "that" is all.'
 

@@ -18,11 +18,11 @@ from njrt.decisions import Accept, PendingEffect, Reject
 from njrt.effects import BindOutputs
 from njrt.errors import ConfigurationError, RecordingMismatchError
 from njrt.messages import ModelMessage, Question, Reply
-from njrt.models.scripted import Scripted, run
 from njrt.options import Options
 from njrt.production.approval.file import ApprovalsFile
 from njrt.production.approval.terminal import Approval
 from njrt.questions import ESCAPE, check_probabilities, list_choices, make_decision, read_letters
+from njrt.testing import Scripted, run
 from njrt.values.json_forms import make_json_form
 
 

@@ -10,9 +10,9 @@ import pytest
 from pydantic import BaseModel
 
 import njrt
-from njrt.models.scripted import Scripted, run
 from njrt.options import CodePolicy
 from njrt.scope.declared_fields import read_field_types
+from njrt.testing import Scripted, run
 
 
 @dataclass

@@ -25,8 +25,8 @@ from case_programs import read_program
 from njrt.agent.text_protocol import parse_text_effects
 from njrt.agent.tools import DIRECT, Operation, Parameter
 from njrt.effects import Perform, Refusal, Run
-from njrt.models.scripted import Scripted, call, run
 from njrt.rendering.describe import describe_variable
+from njrt.testing import Scripted, call, run
 from spsbench.interfaces import make_settings
 
 pytestmark = pytest.mark.usefixtures("guarded")

@@ -30,10 +30,10 @@ import pytest
 import njrt
 from njrt.decisions import Accept, Reject
 from njrt.effects import Touch
-from njrt.models.scripted import run
 from njrt.persistence.recording_file import read_recording
 from njrt.persistence.recording_place import RecordingFile
 from njrt.session.gate import write_call_result
+from njrt.testing import run
 from njrt.values.encode import decode_values
 from njrt.values.failures import StepFailedError, failure_from_json, failure_to_json
 from waiting import HANG_SECONDS

@@ -14,7 +14,7 @@ from programs import Program, ended_by
 
 import njrt
 from njrt.messages import ToolCall
-from njrt.models.scripted import run
+from njrt.testing import run
 from spsbench.interfaces import make_settings
 
 pytestmark = pytest.mark.usefixtures("guarded")

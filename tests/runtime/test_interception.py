@@ -27,9 +27,9 @@ from njrt.effects import (
     Touch,
 )
 from njrt.events import Event, Performed
-from njrt.models.scripted import Said, run
 from njrt.observability.listeners import add_listener
 from njrt.session.question import llm_at
+from njrt.testing import Said, run
 from njrt.timeouts import clock
 from waiting import HANG_SECONDS
 

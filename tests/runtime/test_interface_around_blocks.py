@@ -14,8 +14,8 @@ from case_programs import read_program
 from njrt.effects import Perform
 from njrt.errors import ConfigurationError, PolicyError
 from njrt.interface import Handling, Interface, Run
-from njrt.models.scripted import Scripted, call, run
 from njrt.options import NO_OPTIONS
+from njrt.testing import Scripted, call, run
 
 NOTES: list[str] = []
 

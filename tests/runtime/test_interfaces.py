@@ -45,9 +45,9 @@ from njrt.interface import (
 from njrt.messages import Request, UserMessage
 from njrt.models.anthropic import Anthropic
 from njrt.models.openai import OpenAI
-from njrt.models.scripted import Scripted, call
 from njrt.persistence.recording_file import read_recording
 from njrt.persistence.recording_place import RecordingFile
+from njrt.testing import Scripted, call
 from openai_server import KEY, OpenAIServer, calls
 
 

@@ -14,7 +14,7 @@ import pytest
 import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 
 pytestmark = pytest.mark.usefixtures("guarded")
 

@@ -11,8 +11,8 @@ import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt.messages import Request, UserMessage
-from njrt.models.scripted import Scripted, run
 from njrt.options import CodePolicy
+from njrt.testing import Scripted, run
 
 
 @dataclass

@@ -13,12 +13,12 @@ import pytest
 from njrt.events import Began
 from njrt.messages import Request, UserMessage
 from njrt.models.model import LayeredModel
-from njrt.models.scripted import Scripted
 from njrt.observability.trace import TraceFile
 from njrt.persistence.cache import ReplyStore, open_cache_file
 from njrt.persistence.recorder import Recorder
 from njrt.persistence.sqlite_store import SqliteStore
 from njrt.private_files import find_cache_folder, name_temporary, replacing
+from njrt.testing import Scripted
 
 REQUEST = Request("", (UserMessage("hello"),))
 

@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 
 import njrt
 from njrt.messages import Request, UserMessage
-from njrt.models.scripted import Said, call
+from njrt.testing import Said, call
 
 
 class Color(enum.Enum):

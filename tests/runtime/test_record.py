@@ -32,10 +32,10 @@ from njrt.messages import (
     UserMessage,
 )
 from njrt.models.model import LayeredModel
-from njrt.models.scripted import Scripted, run
 from njrt.persistence.recorder import Recorder, RecordMode
 from njrt.persistence.recording_file import read_recording
 from njrt.persistence.recording_place import RecordingFile
+from njrt.testing import Scripted, run
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
 
@@ -424,7 +424,7 @@ PROCESS = """
 import sys
 from njrt.messages import Request, UserMessage
 from njrt.models.model import LayeredModel
-from njrt.models.scripted import Scripted
+from njrt.testing import Scripted
 from njrt.persistence.recorder import Recorder
 model = LayeredModel(Scripted(lambda request: "text"), (Recorder(sys.argv[1], "new"),))
 for number in range(10):
@@ -450,7 +450,7 @@ FORKED = """
 import os, sys, threading, time
 from njrt.messages import Request, UserMessage
 from njrt.models.model import LayeredModel
-from njrt.models.scripted import Scripted
+from njrt.testing import Scripted
 from njrt.persistence.recorder import Recorder
 from njrt.private_files import lock_folder
 

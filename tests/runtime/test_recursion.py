@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.models.scripted import run
 from njrt.session.session import RECURSION_NOTE
+from njrt.testing import run
 
 DEPTHS = {"guarded": 130, "auto": 75}
 """Levels of two frames of the program each that docs/reference/runtime.md names for the usual limit."""

@@ -16,7 +16,7 @@ from programs import Program
 
 import njrt
 from njrt.messages import ModelMessage, Reply, Request, ToolCall, Usage
-from njrt.models.scripted import Scripted
+from njrt.testing import Scripted
 from spsbench.interfaces import make_settings
 
 RUNS = 250

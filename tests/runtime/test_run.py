@@ -27,7 +27,7 @@ from njrt.errors import (
     TokenLimitError,
 )
 from njrt.messages import ModelMessage, Reply, Usage
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 
 # ── leaving ──────────────────────────────────────────────────────────────────────────────────────
 

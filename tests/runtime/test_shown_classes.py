@@ -9,7 +9,7 @@ import pytest
 
 import njrt
 from njrt.messages import UserMessage
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 
 
 @dataclass

@@ -32,9 +32,9 @@ import pytest
 import typing_extensions
 from programs import Program
 
-from njrt.models.scripted import run
 from njrt.scope.declared_types import resolve_types
 from njrt.scope.typecheck import find_type_mismatch
+from njrt.testing import run
 
 
 class Color(enum.Enum):

@@ -19,7 +19,7 @@ from programs import Program
 import njrt
 from case_programs import read_program
 from njrt.execution.contained.platforms import find_obstacle
-from njrt.models.scripted import call, run
+from njrt.testing import call, run
 from spsbench.interfaces import make_settings
 
 

@@ -11,9 +11,9 @@ import pytest
 
 import njrt
 from njrt.errors import OutputTypeError, PolicyError
-from njrt.models.scripted import Scripted, run
 from njrt.options import CodePolicy
 from njrt.scope.declared_types import resolve_types
+from njrt.testing import Scripted, run
 
 CALLED: list[int] = []
 GLOBAL_TEXT = "CALLED.append(1)"

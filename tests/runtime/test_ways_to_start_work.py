@@ -648,7 +648,7 @@ def describe_python() -> dict[str, Any]:
 def test_python_is_as_it_was() -> None:
     before = describe_python()
     y = 0
-    script = njrt.Scripted(lambda request: njrt.models.scripted.run("y = 1", done=True))
+    script = njrt.Scripted(lambda request: njrt.testing.run("y = 1", done=True))
     with njrt.using(model=script, intercept=njrt.approve(otherwise="reject")), njrt.limit(calls=9):
         during = describe_python()
         with njrt.using(intercept=lambda pending: Accept()), contextlib.suppress(njrt.NaturalError):

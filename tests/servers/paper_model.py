@@ -20,7 +20,7 @@ from typing import Any
 
 from njrt.effects import WireValue
 from njrt.messages import ToolCall
-from njrt.models.scripted import Scripted, call
+from njrt.testing import Scripted, call
 from spsbench import perfect
 from spsbench.interfaces import EffectSet
 from spsbench.perfect import ToolCallGenerator

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from njrt.dataclass_json import from_json, to_json
 from njrt.errors import RejectedRequestError
 from njrt.messages import ModelMessage, Reply, Usage
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 from paper_model import make_perfect_model
 from spsbench.cli import main
 from spsbench.results import GraphResult, GraphTrial, StudyEnding

@@ -10,8 +10,8 @@ from programs import Program
 from case_programs import read_program
 from njrt.errors import CodeTimeLimitError
 from njrt.messages import ToolCall
-from njrt.models.scripted import Scripted, call, run
 from njrt.session.settings import using
+from njrt.testing import Scripted, call, run
 from spsbench.interfaces import EffectSet, make_settings
 
 Script = list[list[ToolCall]]
@@ -153,8 +153,8 @@ def test_a_return_with_a_value_is_refused_where_only_a_bare_one_is_possible() ->
 
     import asyncio
 
-    from njrt.models.scripted import Scripted
     from njrt.session.settings import using
+    from njrt.testing import Scripted
 
     model = Scripted(
         [[call("goto", label="return", val=1)], [call("goto", label="return", val=None)]]

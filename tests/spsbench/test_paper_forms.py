@@ -18,7 +18,7 @@ import njrt
 from case_programs import read_program
 from njrt.effects import Perform, Refusal, Run
 from njrt.messages import ToolCall
-from njrt.models.scripted import Scripted, call
+from njrt.testing import Scripted, call
 from spsbench.interfaces import INTERFACES, EffectSet, make_settings
 from spsbench.references import VALUE_FORMS, decode_wire
 

@@ -18,8 +18,8 @@ from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt.interface import Broke, Handling, Interface
 from njrt.messages import Request, ToolCall, ToolMessage, UserMessage
-from njrt.models.scripted import Said, Scripted, call
 from njrt.options import Options
+from njrt.testing import Said, Scripted, call
 from spsbench.interfaces import INTERFACES, ISOLATED, SHARED_STATE
 
 SOURCE = read_program("paper_interfaces")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.models.scripted import Said, call, run
+from njrt.testing import Said, call, run
 from spsbench.failures import EffectError, classify_failure, classify_refusal
 from spsbench.interfaces import EffectSet, make_settings
 from spsbench.results import TrialUsage

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from njrt.errors import NoModelError, ReplyError
-from njrt.models.scripted import Said, Scripted, call
+from njrt.testing import Said, Scripted, call
 from spsbench.llm import llm, make_strict_schema, use_model
 
 

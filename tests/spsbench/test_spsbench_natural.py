@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 import njrt
-from njrt.models.scripted import Scripted
 from njrt.options import Policy
+from njrt.testing import Scripted
 from paper_model import make_perfect_model
 from spsbench.interfaces import EffectSet, make_settings
 from spsbench.llm import use_model

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 import njrt
 from njc.commands import njc as njc_command
 from njrt.messages import Request
-from njrt.models.scripted import Said
+from njrt.testing import Said
 
 
 @dataclass

@@ -13,9 +13,9 @@ import pytest
 
 import njrt
 from njrt.errors import ConfigurationError, StoreError, WrongSignatureError
-from njrt.models.scripted import Scripted
 from njrt.persistence.open_store import open_store
 from njrt.persistence.sqlite_store import MemoryStore
+from njrt.testing import Scripted
 from processes import run_python
 
 MODULE = '''\

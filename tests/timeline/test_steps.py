@@ -19,8 +19,8 @@ from njc.runs.timeline.navigation import find_difference, find_step_back_out, fi
 from njc.runs.timeline.step_builder import build_timeline
 from njc.runs.timeline.steps import Step
 from njc.trace_lines import parse_trace, read_trace
-from njrt.models.scripted import Scripted, run
 from njrt.scope.opening import make_scope
+from njrt.testing import Scripted, run
 from njrt.timeouts import DeadlineExceeded, StoppableClock, call_with_timeout, clock
 
 

@@ -23,7 +23,7 @@ from njc.trace_lines import (
     parse_trace,
     read_trace,
 )
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 
 ROOT = Path(__file__).parents[2]
 

@@ -26,11 +26,10 @@ if TYPE_CHECKING:
         is_server_failure,
         is_unusable_reply,
     )
-    from njrt.models.scripted import Scripted
 
 __all__ = [
     "Anthropic", "Condition", "FallbackModel", "Model", "OpenAI", "PydanticAI", "RetryModel",
-    "Scripted", "get_model", "is_failure", "is_server_failure", "is_unusable_reply",
+    "get_model", "is_failure", "is_server_failure", "is_unusable_reply",
 ]  # fmt: skip
 
 _LOADED_LATER = {
@@ -41,7 +40,6 @@ _LOADED_LATER = {
     "OpenAI": "openai",
     "PydanticAI": "pydantic_ai",
     "RetryModel": "retry_and_fallback",
-    "Scripted": "scripted",
     "get_model": "choose",
     "is_failure": "retry_and_fallback",
     "is_server_failure": "retry_and_fallback",

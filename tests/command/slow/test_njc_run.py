@@ -344,7 +344,7 @@ def test_processes_that_the_program_starts_run_its_blocks(
     program = """
         import multiprocessing, sys
         import njrt
-        from njrt.models.scripted import run
+        from njrt.testing import run
 
         def put(x, deeper):
             out = []

@@ -32,9 +32,9 @@ from test_random_programs import (
 from njc.codegen.linemap import parse_line_map
 from njc.compiler import compile_source, parse_compiled_tree
 from njc.frontend.source import SourceFile
-from njrt.models.scripted import Scripted
 from njrt.options import Options
 from njrt.session.settings import using
+from njrt.testing import Scripted
 
 NOTING = """
 import sys

@@ -240,7 +240,7 @@ def test_a_divergence_is_described(connect: Connect, tmp_path: Path) -> None:
 
 CHANCE = """\
 import njrt, time
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 number = time.time_ns()
 with njrt.using(model=Scripted([run("one = 1", done=True)])):
     '''natural

@@ -21,7 +21,7 @@ import pytest
 import njrt
 from loopback import Drop, Garbage, Raw, Status
 from njrt.messages import Request
-from njrt.models.scripted import Scripted
+from njrt.testing import Scripted
 from openai_server import OpenAIServer, says
 from services import find_postgres, start_postgres
 from waiting import HANG_SECONDS, wait_until

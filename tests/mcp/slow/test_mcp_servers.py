@@ -31,7 +31,7 @@ from njc.commands import njc as njc_command
 from njc.static.lock import read_lock
 from njrt.errors import ConfigurationError, RecordingMissingError
 from njrt.mcp import McpServer, ToolConnectionError, ToolError, ToolText, ToolTimeoutError
-from njrt.models.scripted import run
+from njrt.testing import run
 from processes import run_python
 
 SERVER = Path(__file__).parents[2] / "servers" / "tool_server.py"

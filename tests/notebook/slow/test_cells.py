@@ -14,8 +14,8 @@ from kernels import KERNEL, kernels  # noqa: F401
 
 import njrt
 from njc.notebook.extension import UNMARKED, CellError, compile_cell, load
-from njrt.models.scripted import Scripted, run
 from njrt.options import Options
+from njrt.testing import Scripted, run
 
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[3]
 
 REPLIES = """\
 import njrt, threading
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 model = Scripted([
     {"total": 12}, run("shown.append(total)", done=True), {"n": 5}, {"m": 7}, run("1 / 0", done=True),
     run("later = prices[0]", done=True),

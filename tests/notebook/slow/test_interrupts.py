@@ -118,7 +118,7 @@ SETUP = """
 %load_ext njc
 %njpy on
 import njrt, os
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 os.environ |= {{"OPENAI_API_KEY": "none", "NJC_BASE_URL": "{url}/v1"}}
 """
 

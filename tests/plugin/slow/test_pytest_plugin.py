@@ -117,7 +117,7 @@ def test_a_test_with_a_model_of_its_own_is_left_alone(project: pytest.Pytester) 
     project.makepyfile(
         test_it="""
         import njrt
-        from njrt.models.scripted import run
+        from njrt.testing import run
         from doubling import double
 
         def test_scripted(njc_recording):

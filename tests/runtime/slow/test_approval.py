@@ -19,15 +19,15 @@ import pytest
 import njrt
 from njrt.decisions import PendingEffect
 from njrt.effects import BindOutputs, Effect, ReturnAnswer, Run
-from njrt.models.scripted import run
 from njrt.production.approval.file import ApprovalsFile
 from njrt.production.approval.question import describe_question
 from njrt.production.approval.terminal import PROMPT as PROMPT_TEXT
+from njrt.testing import run
 
 PROGRAM = '''
 import sys
 import njrt
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 
 def add(total):
     njrt.run("""natural
@@ -344,7 +344,7 @@ def test_the_question_of_the_document_is_what_is_shown() -> None:
 
 CALLS = """
 import njrt
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 
 @njrt.gated
 def pay(order, cents=1):
@@ -389,7 +389,7 @@ def test_a_wrong_command_of_the_editor_is_told(person: Person) -> None:
 
 CHANGES = """
 import njrt
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 
 def pay(order):
     print("paid", order)

@@ -21,9 +21,9 @@ from njrt.messages import ModelMessage, Reply, Request, Tool, ToolCall, Usage, U
 from njrt.models.model import LayeredModel
 from njrt.models.openai import OpenAI
 from njrt.models.retry_and_fallback import FallbackModel
-from njrt.models.scripted import Said, Scripted
 from njrt.persistence.cache import Cache, ReplyStore, make_request_key, open_cache_file
 from njrt.stores import Store
+from njrt.testing import Said, Scripted
 from openai_server import OpenAIServer, says
 from processes import run_python
 

@@ -16,7 +16,7 @@ if machine:
     platform.machine = lambda: machine
 warnings.simplefilter("always")
 import njrt
-from njrt.models.scripted import run
+from njrt.testing import run
 
 kept = []
 model = njrt.Scripted([run("kept.append(lambda: 1)", done=True)] * 2)

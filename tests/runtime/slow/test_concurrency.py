@@ -23,9 +23,9 @@ import njrt
 from case_programs import read_program
 from njrt.gates import find_gate
 from njrt.messages import Reply, Request, ToolCall, UserMessage
-from njrt.models.scripted import Scripted, run
 from njrt.observability.accounts import _open_runs
 from njrt.session.limits import list_open_meters
+from njrt.testing import Scripted, run
 from waiting import HANG_SECONDS
 
 PROGRAM = Program(read_program("concurrency"))

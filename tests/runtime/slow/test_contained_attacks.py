@@ -21,9 +21,9 @@ import njrt
 from njrt.execution.contained.process import start_server
 from njrt.execution.execute import Snippet, execute, prepare
 from njrt.execution.results import Execution, Failed, Jumped, Ran
-from njrt.models.scripted import run
 from njrt.outcome import Raised
 from njrt.scope.opening import make_scope
+from njrt.testing import run
 
 pytestmark = pytest.mark.usefixtures("contained")
 

@@ -12,8 +12,8 @@ import pytest
 import njrt
 from njrt import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
 from njrt.effects import Run
-from njrt.models.scripted import Said, run
 from njrt.persistence.recorder import Recorder
+from njrt.testing import Said, run
 from processes import run_python
 
 PROGRAM = '''
@@ -21,7 +21,7 @@ PROGRAM = '''
 import os, sys
 import njrt
 from njrt.effects import Run
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 
 log = open(sys.argv[1], "a", buffering=1)
 decisions = iter(sys.argv[2])

@@ -19,7 +19,6 @@ from programs import Program, ended_by
 import njrt
 from case_programs import read_program
 from njrt.errors import ConfigurationError
-from njrt.models.scripted import Scripted, run
 from njrt.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES, Options
 from njrt.session.settings import (
     NO_SETTINGS,
@@ -28,6 +27,7 @@ from njrt.session.settings import (
     read_environment,
     resolve_options,
 )
+from njrt.testing import Scripted, run
 from openai_server import KEY, OpenAIServer, calls, says
 from processes import run_python
 

@@ -8,8 +8,8 @@ from njrt.errors import CallLimitError, EffectLimitError
 from njrt.events import Event, Performed
 from njrt.messages import Request
 from njrt.models.model import LayeredModel
-from njrt.models.scripted import Said, Scripted, call
 from njrt.persistence.cache import ReplyStore, open_cache_file
+from njrt.testing import Said, Scripted, call
 from spsbench.llm import llm, use_model
 from spsbench.results import TrialLimits
 from spsbench.trials.answering import (

@@ -32,7 +32,6 @@ from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
 from njrt.models.model import LayeredModel
 from njrt.models.openai import OpenAI
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel
-from njrt.models.scripted import Scripted
 from njrt.options.budget import Budget, parse_budgets
 from njrt.persistence.sqlite_store import MemoryStore
 from njrt.production.budgets.budgeted import Budgeted, estimate_call
@@ -43,6 +42,7 @@ from njrt.production.budgets.ledger import (
     list_accounts,
 )
 from njrt.stores import Store
+from njrt.testing import Scripted
 from openai_server import KEY, OpenAIServer, says
 from waiting import HANG_SECONDS
 

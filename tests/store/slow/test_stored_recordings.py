@@ -16,7 +16,6 @@ import pytest
 
 import njrt
 from njrt.errors import RecordingError, RecordingMismatchError, RecordingMissingError
-from njrt.models.scripted import Scripted
 from njrt.persistence.open_store import get_store, open_store
 from njrt.persistence.recorder import Recorder
 from njrt.persistence.recording_file import read_recording
@@ -27,6 +26,7 @@ from njrt.persistence.recording_place import (
     open_recording_place,
 )
 from njrt.stores import Store
+from njrt.testing import Scripted
 from processes import run_python
 from waiting import HANG_SECONDS, wait_until
 

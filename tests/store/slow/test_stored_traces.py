@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import njrt
-from njrt.models.scripted import Scripted
 from njrt.stores import Store
+from njrt.testing import Scripted
 from processes import run_python
 
 PROGRAM = """

@@ -357,7 +357,7 @@ def test_what_is_not_an_effect_is_refused(control: Control) -> None:
 
 DIVERGING = '''\
 import os, random, njrt
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 with njrt.using(model=Scripted([run("total = start + 1", done=True)] * 4)):
     for round in range(3):
         start = {start}
@@ -507,7 +507,7 @@ def test_a_recording_of_another_program_is_said(control: Control, tmp_path: Path
 BLOCK = '"""natural\nPut 1 into <:one>.\n"""\n'
 HEAD = """\
 import njrt, os, sys
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 with njrt.using(model=Scripted([run("one = 1", done=True)] * 9)):
 """
 
@@ -653,7 +653,7 @@ def test_going_back_does_again_what_the_program_does_to_the_world(
 def test_async_programs_are_controlled(control: Control) -> None:
     text = """\
 import asyncio, njrt
-from njrt.models.scripted import Scripted, run
+from njrt.testing import Scripted, run
 async def work(number):
     await asyncio.sleep(0)
     \"\"\"natural

@@ -13,8 +13,8 @@ import pytest
 import njrt
 from njrt.events import Began, Ended, Event, Performed, StateChange
 from njrt.messages import Request, ToolCall
-from njrt.models.scripted import Scripted, run
 from njrt.observability.listeners import add_listener
+from njrt.testing import Scripted, run
 from processes import run_python
 
 

@@ -22,11 +22,11 @@ from njrt.messages import Reply, Request, Usage, UserMessage
 from njrt.models.model import Ask, CallLister, Model
 from njrt.models.prices import compute_cost
 from njrt.models.retry_and_fallback import FallbackModel
-from njrt.models.scripted import Scripted
 from njrt.options.budget import Budget
 from njrt.production.budgets.ledger import NANO, Account, Spending, charge, correct, find_period
 from njrt.records import record, replace
 from njrt.stores import Store, encode_text
+from njrt.testing import Scripted
 
 
 @record

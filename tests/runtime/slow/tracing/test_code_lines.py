@@ -109,7 +109,7 @@ PROGRAM = """
 import os
 
 import njrt
-from njrt.models.scripted import run
+from njrt.testing import run
 
 
 def check(x):
