@@ -26,8 +26,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import njrt
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 from njrt.testing import run
 
 VERSION = "v1.2.2"

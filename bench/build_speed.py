@@ -96,8 +96,8 @@ def main() -> None:
 
 def time_in_process(sources: Path) -> tuple[float, float]:
     """Time compiling, without starting a process."""
-    from njc.compiler import compile_source
-    from njc.frontend.source import SourceFile
+    from njc.compiler.compiler import compile_source
+    from njc.compiler.frontend.source import SourceFile
 
     (file,) = sources.iterdir()
     data = file.read_bytes()

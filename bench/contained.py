@@ -9,9 +9,9 @@ import statistics
 import time
 from dataclasses import dataclass
 
+from njrt.data.options import CodePolicy
 from njrt.execution.execute import Ran, Snippet, execute, prepare
-from njrt.options import CodePolicy
-from njrt.scope.opening import make_scope
+from njrt.execution.scope.opening import make_scope
 
 REPEATS = 20
 LOOP = "sum(it.health for it in enemies)"

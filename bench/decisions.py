@@ -27,14 +27,14 @@ from types import ModuleType
 from typing import Any
 
 import njrt
-from njc.compiler import compile_source
-from njc.evaluation.calibration import (
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
+from njc.measure.calibration import (
     compute_brier,
     compute_calibration_error,
     format_calibration,
 )
-from njc.evaluation.pass_rates import compute_sign_test
-from njc.frontend.source import SourceFile
+from njc.measure.pass_rates import compute_sign_test
 
 ROW = 20
 FORMS: Mapping[str, Mapping[str, Any]] = {

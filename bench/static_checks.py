@@ -27,11 +27,11 @@ from types import ModuleType
 from typing import Any
 
 import njrt
+from njc.project.worker import Worker, make_clean_environment, open_channel
 from njc.static.lock import CheckCounts, StaticLock, read_lock
 from njc.static.write import save_lock
-from njc.worker import Worker, make_clean_environment, open_channel
+from njrt.block.session.question import QUESTION_SYSTEM_PROMPT
 from njrt.messages import ModelMessage, Request, ToolCall
-from njrt.session.question import QUESTION_SYSTEM_PROMPT
 from njrt.testing import Scripted, run
 from spsbench.perfect import make_perfect_model
 from spsbench.script import CaseScript

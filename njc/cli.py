@@ -1,9 +1,9 @@
 """The command `njc`, from the shell to the exit code.
 
-njc build src -o out     ->  njc.commands.compiling.build  ->  0 success
-njc check src            ->  njc.commands.compiling.check  ->  1 findings
+njc build src -o out     ->  njc.commands.build  ->  0 success
+njc check src            ->  njc.commands.check  ->  1 findings
 njc bild                                                   ->  2 wrong usage, configuration or file
-njc run prog.njpy        ->  njc.commands.running.run      ->  the program's code, or 3: the model
+njc run prog.njpy        ->  njc.commands.run      ->  the program's code, or 3: the model
 """
 
 from __future__ import annotations

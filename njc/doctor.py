@@ -17,14 +17,9 @@ from itertools import chain
 from typing import Literal
 
 from njc.project.config import PROJECT_VARIABLES, Project, apply_environment
-from njrt.errors import ConfigurationError, NaturalError, NoModelError, PolicyError
-from njrt.messages import Request, UserMessage
-from njrt.models.choose import DEFAULT_MODELS, choose_model
-from njrt.models.model import Model
-from njrt.models.remote import RemoteModel
-from njrt.models.server import OWN_KEY_VARIABLE
-from njrt.models.wrapped import list_inner_models
-from njrt.options import (
+from njrt.block.session.layered_model import find_cache_place, find_recorder
+from njrt.block.session.settings import NO_SETTINGS
+from njrt.data.options import (
     BUILD_OPTIONS,
     DEFAULTS,
     ENVIRONMENT_VARIABLES,
@@ -32,13 +27,18 @@ from njrt.options import (
     merge_option_layers,
     read_environment_options,
 )
-from njrt.options.budget import parse_budgets
-from njrt.options.removed import DROPPED, VARIABLES, find_removed
-from njrt.persistence.open_store import get_store
-from njrt.records import record
-from njrt.session.layered_model import find_cache_place, find_recorder
-from njrt.session.settings import NO_SETTINGS
-from njrt.similar import find_similar
+from njrt.data.options.budget import parse_budgets
+from njrt.data.options.removed import DROPPED, VARIABLES, find_removed
+from njrt.data.records import record
+from njrt.data.similar import find_similar
+from njrt.errors import ConfigurationError, NaturalError, NoModelError, PolicyError
+from njrt.log.open_store import get_store
+from njrt.messages import Request, UserMessage
+from njrt.models.choose import DEFAULT_MODELS, choose_model
+from njrt.models.model import Model
+from njrt.models.remote import RemoteModel
+from njrt.models.server import OWN_KEY_VARIABLE
+from njrt.models.wrapped import list_inner_models
 
 CheckStatus = Literal["ok", "warn", "fail"]
 

@@ -30,11 +30,11 @@ from typing import Annotated, Any
 from njc import hook
 from njc.hook import NaturalLoader
 from njc.project.units import SUFFIX
+from njrt.data.media import Media
+from njrt.data.records import record
+from njrt.data.similar import find_similar
 from njrt.errors import ConfigurationError, NaturalError
-from njrt.media import Media
 from njrt.messages import round_floats
-from njrt.records import record
-from njrt.similar import find_similar
 
 ArgumentValue = Any
 """An argument of the user's function."""
@@ -97,7 +97,7 @@ class TargetFunction:
             return round_floats(value)
         from pydantic import ValidationError
 
-        from njrt.dataclass_json import describe_validation_error
+        from njrt.values.dataclass_json import describe_validation_error
 
         try:
             return round_floats(_make_converter(self.name, parameter)(value))

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from njrt.similar import find_similar
+from njrt.data.similar import find_similar
 
 Decorator = Callable[[Any], Any]
 

@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from njrt.agent.code_runner import join_parts, mark_printed
-from njrt.agent.interface_arguments import format_reference
-from njrt.agent.interface_handler import make_isolated_scope
-from njrt.agent.prompt import JUDGEMENT_RULES
+from njrt.block.agent.code_runner import join_parts, mark_printed
+from njrt.block.agent.interface_arguments import format_reference
+from njrt.block.agent.interface_handler import make_isolated_scope
+from njrt.block.agent.prompt import JUDGEMENT_RULES
 from njrt.execution.execute import Failed, Jumped, Ran, prepare
 from njrt.execution.execute import execute as execute_snippet
 from njrt.execution.syntax import parse_python
@@ -37,8 +37,8 @@ from njrt.interface import (
     Returned,
     Run,
 )
-from njrt.rendering.describe import render_value
 from njrt.values.introspection import get_class_name, is_a, is_exactly, is_exception_class
+from njrt.values.rendering.describe import render_value
 from spsbench.references import (
     JSON_SCALARS,
     Cell,

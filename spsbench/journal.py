@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from njrt.dataclass_json import to_json, validate_value
-from njrt.private_files import end_last_line
+from njrt.data.private_files import end_last_line
+from njrt.values.dataclass_json import to_json, validate_value
 from spsbench.results import (
     BENCHMARK_KINDS,
     InputError,

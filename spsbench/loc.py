@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import mean
 
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 from njrt.errors import require_packages
 from spsbench.published import PUBLISHED
 from spsbench.suite import TASK_NAMES, read_program_source

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from njrt.options import Mode, Options, Reasoning
+from njrt.data.options import Mode, Options, Reasoning
 from spsbench.interfaces import EffectSet, make_settings
 from spsbench.task import ProgramFile
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-from njrt.dataclass_json import validate_value
+from njrt.values.dataclass_json import validate_value
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,20 +22,11 @@ from enum import EnumType
 from itertools import islice
 from typing import Annotated, Any, cast
 
-from njrt.agent.tools import REFERENCE_SCHEMA, get_address
+from njrt.block.agent.tools import REFERENCE_SCHEMA, get_address
+from njrt.data.outcome import UserValue
 from njrt.effects import WireValue
 from njrt.interface import Handling, RawJson
 from njrt.messages import Json, WrittenFloat, make_object_schema
-from njrt.outcome import UserValue
-from njrt.rendering.describe import render_value
-from njrt.rendering.hidden_attributes import is_masked, list_hidden_attributes
-from njrt.rendering.one_line import (
-    find_write_function,
-    write_brief,
-)
-from njrt.rendering.redaction import Redactor
-from njrt.rendering.shown_attributes import list_hidden_fields
-from njrt.rendering.writer import ValueWriter, escape_unprintable
 from njrt.values.introspection import (
     find_member,
     get_class_name,
@@ -46,6 +37,15 @@ from njrt.values.introspection import (
     is_exception_class,
     read_attributes,
 )
+from njrt.values.rendering.describe import render_value
+from njrt.values.rendering.hidden_attributes import is_masked, list_hidden_attributes
+from njrt.values.rendering.one_line import (
+    find_write_function,
+    write_brief,
+)
+from njrt.values.rendering.redaction import Redactor
+from njrt.values.rendering.shown_attributes import list_hidden_fields
+from njrt.values.rendering.writer import ValueWriter, escape_unprintable
 
 _SCALAR: Json = {"type": ["string", "number", "boolean", "null"]}
 _VALUE: Json = {"$ref": "#/$defs/value"}

@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import MinLen
 
-from njrt.dataclass_json import InvalidJsonError, from_json
+from njrt.values.dataclass_json import InvalidJsonError, from_json
 from spsbench.failures import EffectError, FailureCategory
 
 Timestamp = str

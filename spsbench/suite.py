@@ -16,7 +16,7 @@ from dataclasses import replace
 from importlib.resources import files
 from types import ModuleType
 
-from njrt.options import Options
+from njrt.data.options import Options
 from spsbench.script import Script
 from spsbench.task import ProgramFile, Task
 
@@ -84,8 +84,8 @@ def load_natural_program(
     file: ProgramFile = "natural.njpy",
 ) -> ModuleType:
     """Compile and load the natural program; raises ValueError if it does not compile."""
-    from njc.compiler import compile_source
-    from njc.frontend.source import SourceFile
+    from njc.compiler.compiler import compile_source
+    from njc.compiler.frontend.source import SourceFile
 
     path = f"{name}/{choose_program_file(name, file)}"
     source = SourceFile(path, read_program_source(name, file).encode())

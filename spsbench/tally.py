@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 
-from njrt.message_json import parse_json_lines
+from njrt.data.message_json import parse_json_lines
 from njrt.messages import Json
 from spsbench.failures import EffectError, Recovery, classify_refusal
 from spsbench.results import TrialUsage, group_by

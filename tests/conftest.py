@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from njrt.context import _stacks
+from njrt.data.context import _stacks
 from njrt.execution.contained.platforms import find_obstacle
 
 # Programs inherit this; nohup, under which tests may run, ignores the signal.

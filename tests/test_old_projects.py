@@ -25,11 +25,11 @@ from njc.commands import COMMANDS, njc
 from njc.commands.terminal import removed as removed_words
 from njc.static.lock import read_lock
 from njc.static.write import save_lock
+from njrt.block.session.settings import merge_options
+from njrt.data.options import removed
+from njrt.log.recording_file import read_recording
+from njrt.log.recording_place import RecordingFile
 from njrt.messages import Request
-from njrt.options import removed
-from njrt.persistence.recording_file import read_recording
-from njrt.persistence.recording_place import RecordingFile
-from njrt.session.settings import merge_options
 from njrt.testing import call
 
 OLD = Path(__file__).parent / "cases" / "from_0_2"

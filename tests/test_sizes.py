@@ -15,7 +15,7 @@ import pytest
 
 import njrt
 from njc.commands import njc
-from njrt.options import OPTION_NAMES
+from njrt.data.options import OPTION_NAMES
 
 ROOT = Path(__file__).parents[1]
 MOST_COLUMNS, MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 100, 450, 60, 8

@@ -22,10 +22,10 @@ from settings_table import format_table
 
 import njrt
 from njc.commands import njc
+from njc.compiler.frontend.diagnostics import SEVERITIES
 from njc.findings import get_file
-from njc.frontend.diagnostics import SEVERITIES
 from njc.static.generate import SYSTEM_PROMPT
-from njrt.agent.tools import DIRECT, format_call_form
+from njrt.block.agent.tools import DIRECT, format_call_form
 from njrt.messages import Protocol, Request, ToolMessage, UserMessage
 from njrt.testing import Said
 from spsbench.cli import main as spsbench

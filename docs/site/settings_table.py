@@ -26,7 +26,7 @@ import njrt
 from njc.commands import COMMANDS, njc
 from njc.doctor import RUNTIME_VARIABLES
 from njc.project.config import PROJECT_VARIABLES, Project
-from njrt.options import BUILD_OPTIONS, DEFAULTS, OPTION_CHOICES, OPTION_NAMES
+from njrt.data.options import BUILD_OPTIONS, DEFAULTS, OPTION_CHOICES, OPTION_NAMES
 
 PAGE = Path(__file__).parents[1] / "reference" / "settings.md"
 HEAD = """# Settings
@@ -91,7 +91,7 @@ def _link_pages(text: str) -> str:
 def _list_options() -> Iterator[tuple[str, ...]]:
     for name in OPTION_NAMES:
         choices = [f"`{choice}`" for choice in OPTION_CHOICES.get(name, ())]
-        meaning = _read_docstring("njrt.options.Options", name)
+        meaning = _read_docstring("njrt.data.options.Options", name)
         unexplained = [choice for choice in choices if choice not in meaning]
         yield (
             f"`{name}`",

@@ -25,17 +25,17 @@ from click.testing import CliRunner
 
 import njrt
 from njc.commands import njc
-from njc.compiler import analyze, generate, parse_compiled_tree
+from njc.compiler.compiler import analyze, generate, parse_compiled_tree
+from njc.compiler.frontend.source import SourceFile
 from njc.findings import read_finding
-from njc.frontend.source import SourceFile
 from njc.run import run_as_main
 from njrt.effects import Answer, EffectResult, NeedsCode, Refusal
 from njrt.errors import NaturalError
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, StateChange
+from njrt.log.listeners import add_listener
 from njrt.messages import ModelMessage, Reply, Request, UserMessage
-from njrt.observability.listeners import add_listener
-from njrt.rendering.endings import summarize_result
 from njrt.testing import Scripted
+from njrt.values.rendering.endings import summarize_result
 
 Json = dict[str, Any]
 

@@ -30,11 +30,14 @@ from pathlib import Path
 from typing import Any
 
 from njc.batch.rows import BatchRow, bind_row
-from njc.interrupts import noticing_interrupt
+from njc.project.interrupts import noticing_interrupt
 from njc.project.units import explaining_failure, format_path
 from njc.target import TargetFunction, get_target
-from njrt.context import carry
-from njrt.dataclass_json import make_json_value
+from njrt.block.session.limits import limit
+from njrt.data.context import carry
+from njrt.data.message_json import format_json_line
+from njrt.data.private_files import append_private_line, drop_cut_line, replacing
+from njrt.data.records import asdict, field, record
 from njrt.errors import (
     AuthenticationError,
     BudgetError,
@@ -45,11 +48,8 @@ from njrt.errors import (
     StoreError,
     require_packages,
 )
-from njrt.message_json import format_json_line
-from njrt.observability.accounts import Watch, watch
-from njrt.private_files import append_private_line, drop_cut_line, replacing
-from njrt.records import asdict, field, record
-from njrt.session.limits import limit
+from njrt.log.accounts import Watch, watch
+from njrt.values.dataclass_json import make_json_value
 
 Submit = Callable[["BatchRow", float | None], "Future[RowResult]"]
 """Starts the call of a row, which may cost a number of US dollars; None for no limit."""

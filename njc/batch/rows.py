@@ -20,9 +20,9 @@ from typing import Any, Literal
 
 from njc.project.units import explaining_failure, format_path
 from njc.target import InvalidRowError, TargetFunction
+from njrt.data.records import field, record
 from njrt.errors import ConfigurationError
 from njrt.messages import read_float
-from njrt.records import field, record
 
 RowFormat = Literal["csv", "jsonl"]
 

@@ -1,6 +1,6 @@
 """The commands of `njc`: each in a module with its name, imported when it is called.
 
-    njc check src        imports njc.commands.compiling.check and calls its `command`
+    njc check src        imports njc.commands.check and calls its `command`
 
 A new command is a module in one of the folders here and an entry in `COMMAND_GROUPS`.
 """
@@ -18,10 +18,10 @@ import click
 from njc import __version__
 from njc.commands.terminal import removed
 from njc.commands.terminal.console import INTERRUPTED_EXIT_CODE, Console, console_flags
+from njrt.data.options import OPTION_NAMES
+from njrt.data.records import record
+from njrt.data.similar import find_similar
 from njrt.errors import NaturalError
-from njrt.options import OPTION_NAMES
-from njrt.records import record
-from njrt.similar import find_similar
 
 
 @record

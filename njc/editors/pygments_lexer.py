@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from pygments.lexers.python import PythonLexer
 from pygments.token import Keyword, Name, Punctuation, String
 
-from njc.frontend.prompt_references import Reference, find_tags
+from njc.compiler.frontend.prompt_references import Reference, find_tags
 
 Token = tuple[int, Any, str]
 """A token's offset, type and text."""

@@ -16,13 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from njc.analysis.authority import decide_authority
-from njc.analysis.contracts import NO_CONTRACT
-from njc.codegen.emit import find_block_site, find_import_place
-from njc.codegen.header import format_closing_comment, format_header, make_header
-from njc.codegen.lower import Aliases, LoweredBlock, choose_aliases, lower
-from njc.compiler import analyze
-from njc.frontend.source import SourceFile
+from njc.compiler.analysis.authority import decide_authority
+from njc.compiler.analysis.contracts import NO_CONTRACT
+from njc.compiler.codegen.emit import find_block_site, find_import_place
+from njc.compiler.codegen.header import format_closing_comment, format_header, make_header
+from njc.compiler.codegen.lower import Aliases, LoweredBlock, choose_aliases, lower
+from njc.compiler.compiler import analyze
+from njc.compiler.frontend.source import SourceFile
 from njc.project.build import OutputChange, read_source
 from njc.project.config import Project
 from njc.project.outputs import STUB_SUFFIX, find_overwrite_obstacle, read_existing_file

@@ -14,7 +14,7 @@ import functools
 import re
 from pathlib import Path
 
-from njrt.records import record
+from njrt.data.records import record
 
 FOLDER = Path(__file__).parent
 _FORM = re.compile(

@@ -20,7 +20,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from njrt.records import record
+from njrt.data.records import record
 
 Schema = Mapping[str, Any]
 

@@ -16,18 +16,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from njc.codegen.header import make_header
-from njc.frontend.diagnostics import Diagnostic
-from njc.frontend.source import SourceFile
+from njc.compiler.codegen.header import make_header
+from njc.compiler.frontend.diagnostics import Diagnostic
+from njc.compiler.frontend.source import SourceFile
 from njc.project.config import Project
 from njc.project.outputs import ExistingFile, find_overwrite_obstacle, read_existing_file, write_all
 from njc.project.units import Unit, explaining_failure, format_path, read_file
-from njrt.options import Options
-from njrt.records import record, replace
+from njrt.data.options import Options
+from njrt.data.records import record, replace
 
 if TYPE_CHECKING:
     # The compiler is imported only when it is called: a build without changes does not need it.
-    from njc.compiler import Compilation
+    from njc.compiler.compiler import Compilation
 
 Compilations = Mapping["Unit", "Compilation"]
 """The files that are already compiled: those with static blocks."""
@@ -86,13 +86,13 @@ class CompileTask:
 
     def compile(self) -> Compilation:
         """Compile the source; return the whole compilation."""
-        from njc.compiler import compile_source
+        from njc.compiler.compiler import compile_source
 
         return compile_source(self.source, project=self.options, with_hints=self.with_hints)
 
     def make_result(self, compilation: Compilation) -> CompileResult:
         """Make the task's result, which can be sent to another process."""
-        from njc.frontend.parse import parse
+        from njc.compiler.frontend.parse import parse
 
         output, diagnostics = compilation.output, compilation.diagnostics
         if self.parse_always and output is not None and not compilation.blocks:
@@ -238,7 +238,7 @@ def read_source(unit: Unit) -> SourceFile:
 def _compile_in_processes(tasks: Sequence[CompileTask], workers: int) -> Iterator[CompileResult]:
     from concurrent.futures import ProcessPoolExecutor
 
-    import njc.compiler  # noqa: F401  here, so that forked processes do not import it again
+    import njc.compiler.compiler  # noqa: F401  here, so that forked processes do not import it again
 
     with ProcessPoolExecutor(workers) as pool:
         yield from pool.map(CompileTask.run, tasks, chunksize=max(1, len(tasks) // (workers * 8)))

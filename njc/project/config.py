@@ -19,12 +19,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from njrt.data.options import OPTION_NAMES as OPTION_NAMES
+from njrt.data.options import Options, make_options
+from njrt.data.options.removed import DROPPED, REFUSED
+from njrt.data.records import field, record, replace
+from njrt.data.similar import find_similar
 from njrt.errors import ConfigurationError
-from njrt.options import OPTION_NAMES as OPTION_NAMES
-from njrt.options import Options, make_options
-from njrt.options.removed import DROPPED, REFUSED
-from njrt.records import field, record, replace
-from njrt.similar import find_similar
 
 LOCK_FILE_NAME = "njc.lock"
 TomlValue = Any

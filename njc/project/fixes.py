@@ -15,11 +15,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from njc.codegen.emit import find_import_place
-from njc.frontend.blocks import NaturalBlock, find_blocks
-from njc.frontend.diagnostics import Diagnostic
-from njc.frontend.parse import parse
-from njc.frontend.source import SourceFile
+from njc.compiler.codegen.emit import find_import_place
+from njc.compiler.frontend.blocks import NaturalBlock, find_blocks
+from njc.compiler.frontend.diagnostics import Diagnostic
+from njc.compiler.frontend.parse import parse
+from njc.compiler.frontend.source import SourceFile
 from njc.project.build import CompileResult
 
 MAX_ROUNDS = 5

@@ -20,11 +20,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, assert_never
 
-from njc.codegen.header import FileHeader, is_intact, parse_header
+from njc.compiler.codegen.header import FileHeader, is_intact, parse_header
 from njc.project.units import explaining_failure, format_path, read_header, walk_files
+from njrt.data.private_files import MACHINE, name_temporary
+from njrt.data.records import record
 from njrt.errors import ConfigurationError
-from njrt.private_files import MACHINE, name_temporary
-from njrt.records import record
 
 OutputState = Literal["absent", "compiled", "edited", "foreign"]
 

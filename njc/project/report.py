@@ -17,8 +17,8 @@ from difflib import unified_diff
 from typing import Any, Literal, get_args
 
 from njc import __version__
+from njc.compiler.frontend.diagnostics import SEVERITIES, Diagnostic, render_diagnostic
 from njc.findings import read_finding
-from njc.frontend.diagnostics import SEVERITIES, Diagnostic, render_diagnostic
 from njc.project.build import Finding
 
 ReportFormat = Literal["text", "json", "github", "sarif"]

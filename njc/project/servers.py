@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from njrt.dataclass_json import NO_OTHER_KEYS
-from njrt.records import field, record
+from njrt.data.records import field, record
+from njrt.values.dataclass_json import NO_OTHER_KEYS
 
 
 @record

@@ -17,10 +17,10 @@ from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from njc.codegen.header import FileHeader, parse_header
+from njc.compiler.codegen.header import FileHeader, parse_header
 from njc.project.config import Project, make_absolute
+from njrt.data.records import record
 from njrt.errors import ConfigurationError
-from njrt.records import record
 
 SUFFIX = ".njpy"
 _SKIPPED_FOLDERS = ("__pycache__", "node_modules")

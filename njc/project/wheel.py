@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from njc.frontend.diagnostics import render_diagnostic
+from njc.compiler.frontend.diagnostics import render_diagnostic
 from njc.project.build import Compilations, CompileTask, Finding, read_source
 from njc.project.config import Project, find_project
 from njc.project.units import Unit, make_unit

@@ -19,7 +19,7 @@ from pathlib import Path
 from threading import Lock as Mutex
 from typing import assert_never
 
-from njc.compiler import Compilation
+from njc.compiler.compiler import Compilation
 from njc.project.build import Finding
 from njc.project.report import format_count
 from njc.project.units import Unit, format_path
@@ -43,17 +43,17 @@ from njc.static.staleness import (
     describe_hole_status,
     find_hole_statuses,
 )
-from njrt.context import carry
+from njrt.block.session.layered_model import find_recorder, make_layered_model
+from njrt.block.session.limits import Meter, Metered, list_open_meters, read_limits
+from njrt.block.session.notified import Notified
+from njrt.block.session.settings import get_settings
+from njrt.data.context import carry
+from njrt.data.options import DEFAULTS, merge_option_layers, read_environment_options
+from njrt.data.records import field, record, replace
 from njrt.errors import ConfigurationError, ModelError
+from njrt.log.listeners import make_added_listener
 from njrt.messages import Reply, Request
 from njrt.models.model import Model, answer_all
-from njrt.observability.listeners import make_added_listener
-from njrt.options import DEFAULTS, merge_option_layers, read_environment_options
-from njrt.records import field, record, replace
-from njrt.session.layered_model import find_recorder, make_layered_model
-from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
-from njrt.session.notified import Notified
-from njrt.session.settings import get_settings
 
 DEFAULT_JOBS = 4
 """The default number of blocks that a vendor's model writes concurrently."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from njrt.private_files import read_file
+from njrt.data.private_files import read_file
 
 MAX_CASES = 3
 MAX_CHARS = 1_000

@@ -18,10 +18,10 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from njc.frontend.blocks import NaturalBlock
-from njc.frontend.name_resolution import Definition, find_first_line
-from njc.frontend.parse import Module
-from njc.frontend.prompt_references import list_variables
+from njc.compiler.frontend.blocks import NaturalBlock
+from njc.compiler.frontend.name_resolution import Definition, find_first_line
+from njc.compiler.frontend.parse import Module
+from njc.compiler.frontend.prompt_references import list_variables
 
 PLACEHOLDER = "...  # YOUR CODE STANDS HERE"
 _MAX_CHARS = 12_000

@@ -15,14 +15,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from njc.codegen.emit import find_lines_in_strings, indent_code
-from njc.codegen.lower import WrittenBlock, choose_aliases
-from njc.codegen.output_types import find_output_types
-from njc.compiler import Analysis, Compilation, analyze, generate
-from njc.frontend.diagnostics import make_diagnostic
-from njc.frontend.name_resolution import collect_bindings
-from njc.frontend.parse import can_be_static, can_hold_blocks
-from njc.frontend.source import SourceFile
+from njc.compiler.codegen.emit import find_lines_in_strings, indent_code
+from njc.compiler.codegen.lower import WrittenBlock, choose_aliases
+from njc.compiler.codegen.output_types import find_output_types
+from njc.compiler.compiler import Analysis, Compilation, analyze, generate
+from njc.compiler.frontend.diagnostics import make_diagnostic
+from njc.compiler.frontend.name_resolution import collect_bindings
+from njc.compiler.frontend.parse import can_be_static, can_hold_blocks
+from njc.compiler.frontend.source import SourceFile
 from njc.project.build import Finding
 from njc.project.units import Unit
 from njc.static.cases import read_shown_cases
@@ -30,10 +30,10 @@ from njc.static.checks.code import find_code_refusals
 from njc.static.generate import CodeCheck
 from njc.static.holes import Hole, find_holes, make_fresh_name, split_import
 from njc.static.splice import keep_rival_imports, place_contained_code, place_static_code
+from njrt.data.options import Options
+from njrt.data.records import record, replace
 from njrt.errors import require_packages
 from njrt.execution.guard.allowed import IMPORTABLE_MODULES
-from njrt.options import Options
-from njrt.records import record, replace
 
 
 @record

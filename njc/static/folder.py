@@ -26,9 +26,9 @@ from njc.static.generate import (
     add_missing_imports,
 )
 from njc.static.holes import CASES_TITLE, Hole
+from njrt.data.private_files import lock_folder
+from njrt.data.records import record
 from njrt.errors import ConfigurationError
-from njrt.private_files import lock_folder
-from njrt.records import record
 
 PREFIX = "folder:"
 """Begins the value of `writer=` that names a folder."""

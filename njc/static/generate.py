@@ -14,13 +14,13 @@ from collections.abc import Callable, Generator, Sequence
 
 from njc.static.context import PLACEHOLDER
 from njc.static.holes import Hole
-from njrt.agent.text_protocol import parse_text_effects
-from njrt.agent.tools import DIRECT
+from njrt.block.agent.text_protocol import parse_text_effects
+from njrt.block.agent.tools import DIRECT
+from njrt.data.records import field, record
 from njrt.effects import Run
 from njrt.execution.guard.allowed import IMPORTABLE_MODULES
 from njrt.execution.symbols import find_names
 from njrt.messages import Message, ModelMessage, Reply, Request, UserMessage
-from njrt.records import field, record
 
 MAX_ATTEMPTS = 4
 TEMPERATURE_STEP = 0.3

@@ -19,21 +19,21 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
-from njc.analysis.assignment import find_bound_before
-from njc.analysis.authority import list_offered_labels
-from njc.analysis.inference import TypeReader
-from njc.analysis.modes import is_reviewed, resolve_mode
-from njc.codegen.lower import find_super_parameter
-from njc.frontend.blocks import NaturalBlock, collect_block_outputs
-from njc.frontend.name_resolution import BlockOutputs
-from njc.frontend.parse import Module
-from njc.frontend.prompt_references import format_annotation, list_variables, parse_type
+from njc.compiler.analysis.assignment import find_bound_before
+from njc.compiler.analysis.authority import list_offered_labels
+from njc.compiler.analysis.inference import TypeReader
+from njc.compiler.analysis.modes import is_reviewed, resolve_mode
+from njc.compiler.codegen.lower import find_super_parameter
+from njc.compiler.frontend.blocks import NaturalBlock, collect_block_outputs
+from njc.compiler.frontend.name_resolution import BlockOutputs
+from njc.compiler.frontend.parse import Module
+from njc.compiler.frontend.prompt_references import format_annotation, list_variables, parse_type
 from njc.static.context import render_context
 from njc.static.lock import BlockDigests
-from njrt.block import extract_instruction
-from njrt.options import Mode, Options, merge_option_layers
-from njrt.private_names import mangle
-from njrt.records import record, replace
+from njrt.block.block import extract_instruction
+from njrt.data.options import Mode, Options, merge_option_layers
+from njrt.data.private_names import mangle
+from njrt.data.records import record, replace
 
 CASES_TITLE = "Cases of the function, which its result must fit:"
 

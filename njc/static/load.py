@@ -15,17 +15,17 @@ from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING
 
-from njc.compiler import parse_compiled_tree
-from njc.frontend.parse import can_be_static, compile_tree
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import parse_compiled_tree
+from njc.compiler.frontend.parse import can_be_static, compile_tree
+from njc.compiler.frontend.source import SourceFile
 from njc.project.build import CompileTask, Finding, NaturalSyntaxError, collect_findings
 from njc.project.config import Project, get_lock_path
 from njc.project.units import Unit, make_unit
-from njrt.options import make_options, merge_option_layers
-from njrt.records import replace
+from njrt.data.options import make_options, merge_option_layers
+from njrt.data.records import replace
 
 if TYPE_CHECKING:
-    from njc.compiler import Compilation
+    from njc.compiler.compiler import Compilation
 
 
 def load_code(

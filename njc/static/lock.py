@@ -33,9 +33,9 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from njc.project.servers import ServerSection
-from njrt.dataclass_json import NO_OTHER_KEYS
+from njrt.data.records import asdict, field, record, replace
 from njrt.errors import ConfigurationError, require_packages
-from njrt.records import asdict, field, record, replace
+from njrt.values.dataclass_json import NO_OTHER_KEYS
 
 _FILE_HEAD = """\
 # The code that models wrote for natural blocks. Made by njc; review it and commit it.

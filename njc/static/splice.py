@@ -17,9 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from njc.analysis.assignment import find_bound_at_end
-from njc.codegen.emit import LINE_WIDTH, format_call
-from njc.codegen.lower import (
+from njc.compiler.analysis.assignment import find_bound_at_end
+from njc.compiler.codegen.emit import LINE_WIDTH, format_call
+from njc.compiler.codegen.lower import (
     Argument,
     Contained,
     WrittenBlock,
@@ -27,12 +27,12 @@ from njc.codegen.lower import (
     list_given_options,
     make_lambda,
 )
-from njc.codegen.output_types import OutputTypes
-from njc.frontend.name_resolution import Definition, collect_bindings
-from njc.frontend.prompt_references import list_variables
+from njc.compiler.codegen.output_types import OutputTypes
+from njc.compiler.frontend.name_resolution import Definition, collect_bindings
+from njc.compiler.frontend.prompt_references import list_variables
 from njc.static.holes import Hole, find_taken_names, list_imports_on_own_lines, split_import
+from njrt.data.options import Options
 from njrt.execution.symbols import find_names
-from njrt.options import Options
 
 END_COMMENT = "# end of natural block"
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from njc.static.holes import Hole
 from njc.static.lock import LockEntry, StaticLock
-from njrt.records import record, replace
+from njrt.data.records import record, replace
 
 
 @record

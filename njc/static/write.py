@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from njc.analysis.authority import decide_authority
-from njc.analysis.modes import may_run_code
-from njc.compiler import analyze
-from njc.frontend.parse import can_set_mode
-from njc.frontend.source import SourceFile
+from njc.compiler.analysis.authority import decide_authority
+from njc.compiler.analysis.modes import may_run_code
+from njc.compiler.compiler import analyze
+from njc.compiler.frontend.parse import can_set_mode
+from njc.compiler.frontend.source import SourceFile
 from njc.project.build import Compilations, Finding, plan_build, read_source
 from njc.project.config import Project, get_lock_path
 from njc.project.outputs import check_output, rewrite_all, write_all
@@ -26,8 +26,8 @@ from njc.static.fit import StaticFile, make_static_file
 from njc.static.generate import Generated, GenerationFailed
 from njc.static.holes import Hole
 from njc.static.lock import StaticLock, add_unwritten, format_lock, read_lock, transfer_changes
+from njrt.data.private_files import lock_folder
 from njrt.errors import ConfigurationError
-from njrt.private_files import lock_folder
 
 
 def find_static_files(units: Sequence[Unit], project: Project) -> list[StaticFile]:

@@ -8,12 +8,12 @@
     njrt.carry(function)                                takes what is open here into a thread
     njrt.limit(usd=0.50)                                a limit for all blocks inside a `with`
     njrt.using(budget=njrt.Budget(usd=5, per="day"))    a budget that processes share
-    njrt.using(intercept=decide)                        decides each effect (njrt.decisions)
+    njrt.using(intercept=decide)                        decides each effect (njrt.data.decisions)
     njrt.approve(decisions="approvals.jsonl")           an interceptor that asks a person
     @njrt.gated                                         each call of a block is decided, made once
     njrt.watch(), njrt.last_run()                       calls, tokens, cost, seconds of blocks
     njrt.Interface("shop", effects=[reserve])           effects as functions (njrt.interface)
-    njrt.Image.from_path("a.png")                       a file for the model (njrt.media)
+    njrt.Image.from_path("a.png")                       a file for the model (njrt.data.media)
     njrt.Scripted([...])                                a model for tests, with given replies
     njrt.NaturalError                                   the root of all errors (njrt.errors)
 
@@ -21,7 +21,9 @@ Importing njrt costs next to nothing: the modules that run blocks are loaded whe
 runs.
 """
 
-import njrt.root_context  # noqa: F401  (marks the context of this import)
+import njrt.data.root_context  # noqa: F401  (marks the context of this import)
+from njrt.data.jumps import Break, Continue, Return
+from njrt.data.loading import load_module
 from njrt.errors import (
     AuthenticationError,
     BlockWarning,
@@ -49,33 +51,31 @@ from njrt.errors import (
     TokenLimitError,
     Unsure,
 )
-from njrt.jumps import Break, Continue, Return
-from njrt.loading import load_module
 from njrt.version import __version__ as __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any as Any
 
-    from njrt.context import carry
-    from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
+    from njrt.block.session.ahead import ahead as ahead
+    from njrt.block.session.attempt import attempt as attempt
+    from njrt.block.session.limits import limit
+    from njrt.block.session.question import allm, llm
+    from njrt.block.session.question import allm_at as allm_at
+    from njrt.block.session.question import llm_at as llm_at
+    from njrt.block.session.run_block import arun, run
+    from njrt.block.session.settings import configure, using
+    from njrt.data.context import carry
+    from njrt.data.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
+    from njrt.data.media import Audio, Document, Image
+    from njrt.data.options.budget import Budget
     from njrt.effects import Touch
-    from njrt.gates import CallRule, call_key, gated
+    from njrt.execution.gates import CallRule, call_key, gated
+    from njrt.execution.scope.typecheck import check_type
+    from njrt.guests.approval.terminal import approve
     from njrt.interface import Interface
-    from njrt.media import Audio, Document, Image
-    from njrt.observability.accounts import last_run, watch
-    from njrt.options.budget import Budget
-    from njrt.persistence.recorder import Recorder
-    from njrt.production.approval.terminal import approve
-    from njrt.scope.typecheck import check_type
-    from njrt.session.ahead import ahead as ahead
-    from njrt.session.attempt import attempt as attempt
-    from njrt.session.limits import limit
-    from njrt.session.question import allm, llm
-    from njrt.session.question import allm_at as allm_at
-    from njrt.session.question import llm_at as llm_at
-    from njrt.session.run_block import arun, run
-    from njrt.session.settings import configure, using
+    from njrt.log.accounts import last_run, watch
+    from njrt.log.recorder import Recorder
     from njrt.testing import Scripted
 
 # Names with `as` are for compiled files only.
@@ -98,24 +98,24 @@ _LOADED_LATER = {
     name: module
     for module, names in {
         "typing": "Any",
-        "njrt.context": "carry",
-        "njrt.decisions": "Abort Accept Decision Edit Pause PendingEffect Reject",
+        "njrt.data.context": "carry",
+        "njrt.data.decisions": "Abort Accept Decision Edit Pause PendingEffect Reject",
         "njrt.effects": "Touch",
-        "njrt.gates": "CallRule call_key gated",
+        "njrt.execution.gates": "CallRule call_key gated",
         "njrt.interface": "Interface",
-        "njrt.media": "Audio Document Image",
+        "njrt.data.media": "Audio Document Image",
         "njrt.testing": "Scripted",
-        "njrt.observability.accounts": "last_run watch",
-        "njrt.persistence.recorder": "Recorder",
-        "njrt.production.approval.terminal": "approve",
-        "njrt.options.budget": "Budget",
-        "njrt.scope.typecheck": "check_type",
-        "njrt.session.ahead": "ahead",
-        "njrt.session.attempt": "attempt",
-        "njrt.session.run_block": "arun run",
-        "njrt.session.limits": "limit",
-        "njrt.session.question": "allm allm_at llm llm_at",
-        "njrt.session.settings": "configure using",
+        "njrt.log.accounts": "last_run watch",
+        "njrt.log.recorder": "Recorder",
+        "njrt.guests.approval.terminal": "approve",
+        "njrt.data.options.budget": "Budget",
+        "njrt.execution.scope.typecheck": "check_type",
+        "njrt.block.session.ahead": "ahead",
+        "njrt.block.session.attempt": "attempt",
+        "njrt.block.session.run_block": "arun run",
+        "njrt.block.session.limits": "limit",
+        "njrt.block.session.question": "allm allm_at llm llm_at",
+        "njrt.block.session.settings": "configure using",
     }.items()
     for name in names.split()
 }
@@ -124,7 +124,7 @@ _LOADED_LATER = {
 def __getattr__(name: str) -> "Any":
     """Load the modules that run blocks when their names are first used (PEP 562)."""
     if name not in _LOADED_LATER:
-        from njrt.options.removed import refuse_removed_name
+        from njrt.data.options.removed import refuse_removed_name
 
         refuse_removed_name(name)
         raise AttributeError(f"module 'njrt' has no attribute {name!r}")

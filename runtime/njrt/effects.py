@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from njrt.outcome import Outcome
-from njrt.records import record
+from njrt.data.outcome import Outcome
+from njrt.data.records import record
 
 WireValue = Any
 """A value in a model's JSON: scalars, lists, objects, references as `{"type": "Ref", ...}`."""

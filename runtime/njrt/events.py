@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from njrt.decisions import InterceptorDecision
+from njrt.data.decisions import InterceptorDecision
+from njrt.data.outcome import Outcome
+from njrt.data.records import field, record
 from njrt.effects import Effect, EffectResult, Refusal
 from njrt.messages import Reply, Request
-from njrt.outcome import Outcome
-from njrt.records import field, record
 
 RunId = str
 """Identifies one run of one block; unique among all processes that may write to the same trace."""
@@ -117,7 +117,7 @@ class Ended(RunEvent):
     state: StateChange | None = None
     redact: Redact | None = field(default=None, compare=False, repr=False)
     warnings: tuple[str, ...] = ()
-    """Signs that the block did nothing (`njrt.agent.block_warnings`)."""
+    """Signs that the block did nothing (`njrt.block.agent.block_warnings`)."""
 
 
 @record

@@ -31,11 +31,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, TypeVar
 
+from njrt.data.outcome import Broke, Completed, Continued, Outcome, Raised, Returned, UserValue
+from njrt.data.records import record
 from njrt.effects import Answer, Refusal, Run
 from njrt.errors import ConfigurationError
 from njrt.messages import Json
-from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned, UserValue
-from njrt.records import record
 
 __all__ = [
     "Aliases", "Answer", "Broke", "Completed", "Continued", "Handler", "Handling", "Interface",

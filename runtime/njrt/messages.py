@@ -13,10 +13,10 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
-from njrt.aliases import Json as Json
-from njrt.aliases import Protocol as Protocol
-from njrt.media import Attachment
-from njrt.records import field, record
+from njrt.data.aliases import Json as Json
+from njrt.data.aliases import Protocol as Protocol
+from njrt.data.media import Attachment
+from njrt.data.records import field, record
 
 StopReason = Literal["end", "length", "refusal"]
 """Why a reply ended: normally (also with tool calls), cut off by a token limit, or refused."""

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from njrt.persistence.recorder import Recorder
+    from njrt.log.recorder import Recorder
 
 _VARIABLE = "NJC_RECORD"
 _OFF = "off"
@@ -124,7 +124,7 @@ def _load_runtime() -> None:
     """Import everything for the first block: the test may patch `open` before it runs."""
     for name in (
         *("encodings.utf_8_sig", "pydantic.dataclasses"),
-        *("njrt.persistence.recorder", "njrt.session.run_block"),
+        *("njrt.log.recorder", "njrt.block.session.run_block"),
         *(f"njrt.execution.contained.{each}" for each in ("execute", "process")),
     ):
         import_module(name)
@@ -157,7 +157,7 @@ def njc_recording(request: pytest.FixtureRequest) -> Path | str:
 def _has_recording(recording: Path | str) -> bool:
     if isinstance(recording, Path):
         return recording.exists()
-    from njrt.persistence.recording_place import open_recording_place
+    from njrt.log.recording_place import open_recording_place
 
     return open_recording_place(recording).exists()
 
@@ -220,7 +220,7 @@ def _replay_recording(recording: Path | str, mode: str) -> Iterator[None]:
         if (recorder := _find_recorder()) is not None:
             recorder.close()
             # The next test may be this one again.
-            sys.modules["njrt.session.settings"].get_environment_recorder.cache_clear()
+            sys.modules["njrt.block.session.settings"].get_environment_recorder.cache_clear()
         _set_variable(outer)
 
 
@@ -233,10 +233,10 @@ def _set_variable(value: str | None) -> None:
 
 def _find_recorder() -> Recorder | None:
     """Return the recorder that NJC_RECORD configures; None if no block has run."""
-    if "njrt.session.layered_model" not in sys.modules:
+    if "njrt.block.session.layered_model" not in sys.modules:
         return None
-    from njrt.session.layered_model import find_recorder
-    from njrt.session.settings import NO_SETTINGS
+    from njrt.block.session.layered_model import find_recorder
+    from njrt.block.session.settings import NO_SETTINGS
 
     return find_recorder(NO_SETTINGS, os.environ)
 

@@ -8,7 +8,7 @@
 Every change is one atomic step, stored when the call returns. Every method raises `StoreError` if
 the store cannot be used; after an error from `swap` or `append` it is not known whether the change
 was made.
-`njrt.persistence.open_store` opens a store by its URL.
+`njrt.log.open_store` opens a store by its URL.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import typing
 from collections.abc import Callable, Sequence
 from urllib.parse import quote, unquote
 
+from njrt.data.records import record
 from njrt.errors import StoreError
-from njrt.records import record
 
 MAX_KEY_CHARS = 512
 """The maximal length of a key."""

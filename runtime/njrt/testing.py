@@ -30,7 +30,7 @@ from njrt.messages import (
     ToolMessage,
     UserMessage,
 )
-from njrt.questions import LETTERS, choose_answer
+from njrt.values.questions import LETTERS, choose_answer
 
 Said: TypeAlias = (
     Reply | ModelMessage | str | Mapping[str, Any] | ToolCall | Sequence[ToolCall] | Exception

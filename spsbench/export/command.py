@@ -45,8 +45,8 @@ def command(
 
     Fixes are tested again, and exported if they pass. Traces need states, which trace files have.
     """
-    from njc.evaluation.repair.testing import run_tests
-    from njc.trace_lines import read_trace
+    from njc.debug.trace_lines import read_trace
+    from njc.measure.repair.testing import run_tests
     from spsbench.export.records import (
         has_secret,
         list_effect_records,
@@ -101,7 +101,7 @@ def command(
 
 
 def _write_lines(path: Path, records: list[RepairRecord] | list[EffectRecord]) -> None:
-    from njrt.dataclass_json import to_json
+    from njrt.values.dataclass_json import to_json
 
     text = "".join(to_json(record) + "\n" for record in records)
     path.write_text(text, encoding="utf-8", newline="\n")

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from njc.evaluation.repair.reply import complete_program
-from njc.evaluation.repair.testing import FailedTests, PassedTests, TestOutcome
-from njc.runs.timeline.steps import apply_changes
-from njc.trace_lines import BeganLine, EndedLine, PerformedLine, TraceLine
-from njrt.rendering.redaction import REDACTED, Redactor, classify_name, redact_shapes
+from njc.debug.timeline.steps import apply_changes
+from njc.debug.trace_lines import BeganLine, EndedLine, PerformedLine, TraceLine
+from njc.measure.repair.reply import complete_program
+from njc.measure.repair.testing import FailedTests, PassedTests, TestOutcome
+from njrt.values.rendering.redaction import REDACTED, Redactor, classify_name, redact_shapes
 from spsbench.repair.problems import RepairProblem
 from spsbench.repair.prompt import annotate_program
 from spsbench.repair.results import RepairResult
@@ -144,7 +144,7 @@ def list_effect_records(lines: Iterable[TraceLine]) -> Iterator[EffectRecord]:
 
 # ── no secret is exported ─────────────────────────────────────────────────────────────────────────
 # Traces are redacted unless the program sets `redact=False`; records are always redacted, by the
-# rules of `njrt.rendering.redaction`. Fixes are unchanged: a changed fix might not pass the tests.
+# rules of `njrt.values.rendering.redaction`. Fixes are unchanged: a changed fix might not pass the tests.
 
 
 def has_secret(record: RepairRecord) -> bool:

@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
-from njrt.private_files import replacing
+from njrt.data.private_files import replacing
 from spsbench.journal import naming
 from spsbench.neural.programs import write_program
 from spsbench.report.results_report import render_template

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from inspect import Parameter, Signature
 from pathlib import Path
 
-from njc.frontend.name_resolution import find_first_line
+from njc.compiler.frontend.name_resolution import find_first_line
 from spsbench.neural.network import load_network
 from spsbench.neural.predictors import NeuralDebugger, Predictor
 from spsbench.states.actions import Action, ActionStep, find_target

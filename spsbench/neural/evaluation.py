@@ -13,8 +13,8 @@ from itertools import islice
 from pathlib import Path
 from time import perf_counter
 
-from njc.evaluation.comparison.text import format_text_table
-from njrt.dataclass_json import to_json
+from njc.measure.comparison.text import format_text_table
+from njrt.values.dataclass_json import to_json
 from spsbench.neural.dataset import find_ends, read_part, replace_file
 from spsbench.neural.network import load_network
 from spsbench.neural.predictors import (

@@ -30,7 +30,7 @@ import numpy as np
 import optax
 from flax import serialization, traverse_util
 
-from njrt.dataclass_json import to_json
+from njrt.values.dataclass_json import to_json
 from spsbench.neural import network as inference
 from spsbench.neural.curve import CurvePoint, read_curve
 from spsbench.neural.dataset import read_part, read_texts, replace_file

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from njc.evaluation.repair.testing import FailedTests, run_tests
+from njc.measure.repair.testing import FailedTests, run_tests
 from spsbench.repair.problems import RepairProblem
 from spsbench.repair.prompt import make_repair_prompt
 from spsbench.repair.results import RepairResult

@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from njc.evaluation.repair.testing import FailedTests, PassedTests, run_tests
+from njc.measure.repair.testing import FailedTests, PassedTests, run_tests
 from spsbench.journal import naming, read_data_file
 from spsbench.results import parse_json_lines
 

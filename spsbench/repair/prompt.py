@@ -14,9 +14,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from njc.evaluation.execution_trace import ExecutionTrace
-from njc.evaluation.repair.annotate import annotate_code
-from njc.evaluation.repair.testing import FailedTests
+from njc.measure.execution_trace import ExecutionTrace
+from njc.measure.repair.annotate import annotate_code
+from njc.measure.repair.testing import FailedTests
 from spsbench.repair.results import WITH_STEPS, Condition
 
 SYSTEM_PROMPT = """\

@@ -2,7 +2,7 @@
 
     execute_repair(RepairJob(trial, problem, settings, base_url)) -> RepairResult(passed=True, ...)
 
-The loop is in `njc.evaluation.repair.loop`; the tests run in a process with limits.
+The loop is in `njc.measure.repair.loop`; the tests run in a process with limits.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any
 
 import click
 
-from njc.evaluation.repair.annotate import remove_step_comments
-from njc.evaluation.repair.loop import Proposal, RefusedProposal, RepairBudget, repair_code
-from njc.evaluation.repair.reply import complete_program, find_program, read_rationale
-from njc.evaluation.repair.testing import FailedTests, PassedTests, TestOutcome, run_tests
+from njc.measure.repair.annotate import remove_step_comments
+from njc.measure.repair.loop import Proposal, RefusedProposal, RepairBudget, repair_code
+from njc.measure.repair.reply import complete_program, find_program, read_rationale
+from njc.measure.repair.testing import FailedTests, PassedTests, TestOutcome, run_tests
 from njc.static.generate import NO_CODE
 from njrt.errors import ModelError
 from njrt.messages import ModelMessage, Request, UserMessage

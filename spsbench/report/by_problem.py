@@ -19,7 +19,7 @@ from math import comb
 from statistics import fmean
 from typing import Protocol, TypeVar
 
-from njc.evaluation.pass_rates import compute_pass_interval
+from njc.measure.pass_rates import compute_pass_interval
 from spsbench.report.measures import Uniform, compute_bootstrap_interval
 from spsbench.results import group_by
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from njc.evaluation.comparison.text import format_text_table
+from njc.measure.comparison.text import format_text_table
 
 RowSource = Literal["paper", "measured", "both"]
 

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from njc.evaluation.repair.command import name_signal
-from njc.worker import Worker, open_channel
-from njrt.dataclass_json import from_json, to_json
+from njc.measure.repair.command import name_signal
+from njc.project.worker import Worker, open_channel
+from njrt.values.dataclass_json import from_json, to_json
 from spsbench.states.programs import record_call, record_program
 from spsbench.states.recording import MAX_STATES
 from spsbench.states.trace import ProgramState, StateTrace

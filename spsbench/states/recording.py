@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
-from njc.evaluation.execution_trace import (
+from njc.measure.execution_trace import (
     Span,
     ends_iteration,
     is_at_exit,
@@ -32,9 +32,9 @@ from njc.evaluation.execution_trace import (
     is_within,
     list_spans,
 )
-from njrt.rendering.one_line import find_write_function, write_by_attributes, write_by_repr
-from njrt.rendering.writer import ValueWriter, WriteFunction
 from njrt.values.introspection import is_user_class
+from njrt.values.rendering.one_line import find_write_function, write_by_attributes, write_by_repr
+from njrt.values.rendering.writer import ValueWriter, WriteFunction
 from spsbench.states.trace import ProgramState, StateEvent
 
 MAX_STATES = 10_000

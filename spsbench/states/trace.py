@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from njrt.dataclass_json import InvalidJsonError, from_json, to_json
+from njrt.values.dataclass_json import InvalidJsonError, from_json, to_json
 from spsbench.results import InputError, build_line_type
 
 StateEvent = Literal["call", "line", "return", "exception"]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from njrt.dataclass_json import InvalidJsonError, from_json, to_json
+from njrt.values.dataclass_json import InvalidJsonError, from_json, to_json
 from spsbench.results import InputError
 from spsbench.states.actions import Action, TakenStep
 from spsbench.states.trace import StateTrace, read_state_lines, write_state_lines

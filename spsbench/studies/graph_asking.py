@@ -18,7 +18,7 @@ from statistics import mean
 
 import click
 
-from njc.evaluation.comparison.text import format_text_table
+from njc.measure.comparison.text import format_text_table
 from njrt.models.model import Model
 from spsbench import flags
 from spsbench.methods import METHODS

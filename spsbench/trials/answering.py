@@ -16,9 +16,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from njrt.data.options import Options
 from njrt.effects import Answer, Refusal, Run
 from njrt.errors import CallLimitError, CostLimitError, EffectLimitError, ReplyError
 from njrt.events import Listener, Performed
+from njrt.log.cache import Cache, ReplyStore, make_request_key
 from njrt.messages import (
     Message,
     Reply,
@@ -31,8 +33,6 @@ from njrt.messages import (
 )
 from njrt.models.choose import choose_model
 from njrt.models.model import Ask, Model, ModelAround
-from njrt.options import Options
-from njrt.persistence.cache import Cache, ReplyStore, make_request_key
 from spsbench.results import TrialLimits
 from spsbench.script import SCRIPTED
 from spsbench.trials.interpreter import Interpreter, InterpreterOutput

@@ -23,11 +23,11 @@ from typing import Any
 
 import click
 
-from njc.worker import Worker
-from njrt.dataclass_json import to_json
+from njc.project.worker import Worker
 from njrt.errors import NaturalError
 from njrt.messages import Usage
 from njrt.models.prices import compute_cost
+from njrt.values.dataclass_json import to_json
 from spsbench import flags
 from spsbench.failures import classify_failure
 from spsbench.methods import METHODS

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import spsbench
-from njc.worker import Worker, open_channel
+from njc.project.worker import Worker, open_channel
 
 TIMEOUT_SECONDS = 30.0
 MAX_OUTPUT_CHARACTERS = 4000

@@ -20,19 +20,19 @@ from types import ModuleType
 from typing import Any
 
 import njrt
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 from njc.project.config import Project
 from njc.project.units import SUFFIX, make_unit
-from njc.worker import open_channel
-from njrt.dataclass_json import from_json, to_json
+from njc.project.worker import open_channel
+from njrt.block.session.notified import Notified
+from njrt.data.options import Options
 from njrt.errors import NaturalError
+from njrt.log.cache import Cache, ReplyStore, open_cache_file
+from njrt.log.trace import TraceFile
 from njrt.models.model import Layer, LayeredModel, Model
-from njrt.observability.trace import TraceFile
-from njrt.options import Options
-from njrt.persistence.cache import Cache, ReplyStore, open_cache_file
-from njrt.session.notified import Notified
 from njrt.testing import Scripted
+from njrt.values.dataclass_json import from_json, to_json
 from spsbench.llm import use_model
 from spsbench.methods import METHODS, Method
 from spsbench.perfect import make_script_model

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from njrt.dataclass_json import from_json
+from njrt.values.dataclass_json import from_json
 from spsbench.results import TrialEnding, build_line_type
 
 

@@ -11,12 +11,12 @@ from click.testing import CliRunner, Result
 
 import njrt
 from njc.commands import njc
-from njc.evaluation.calibration import (
+from njc.measure.calibration import (
     compute_brier,
     compute_calibration_error,
     format_calibration,
 )
-from njc.evaluation.pass_rates import compute_sign_test
+from njc.measure.pass_rates import compute_sign_test
 from njrt.messages import Request
 
 SURE = [(1.0, True)] * 4

@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 import njrt
 from njc.commands import njc
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 
 PROGRAM = '''\
 def double(x: int) -> int:

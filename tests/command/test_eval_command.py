@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 import njrt
 from case_programs import read_program
 from njc.commands import njc
-from njc.evaluation.cases.case_file import read_cases
+from njc.measure.cases.case_file import read_cases
 from njc.target import get_target
 from njrt.errors import ConfigurationError
 from njrt.messages import ModelMessage, Reply, Request, Usage

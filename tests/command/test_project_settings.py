@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from njc.project.config import apply_environment, check_required_version, find_project, make_project
+from njrt.data.options import Options
 from njrt.errors import ConfigurationError
-from njrt.options import Options
 
 FILE = Path("/project/pyproject.toml")
 

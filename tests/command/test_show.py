@@ -9,8 +9,8 @@ import pytest
 from workplace import GREETING, MISSPELT, NOT_PYTHON, Workplace
 
 from case_programs import read_program
+from njc.compiler.frontend.diagnostics import SEVERITIES
 from njc.findings import read_finding
-from njc.frontend.diagnostics import SEVERITIES
 
 LOOP = read_program("show_loop")
 

@@ -7,8 +7,8 @@ import sqlite3
 import pytest
 from workplace import Workplace
 
-from njrt.persistence.cache import REPLIES_FILE, SHARED_PREFIX, ReplyStore, open_cache_file
-from njrt.persistence.open_store import get_store
+from njrt.log.cache import REPLIES_FILE, SHARED_PREFIX, ReplyStore, open_cache_file
+from njrt.log.open_store import get_store
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from workplace import Workplace
 
-from njc.frontend.source import SourceFile
+from njc.compiler.frontend.source import SourceFile
 
 BLOCK = (
     'def f(x: str) -> str:\n    """natural\n    Put <x> into <:y: str>.\n    """\n    return y\n'

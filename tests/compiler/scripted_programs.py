@@ -18,11 +18,11 @@ import warnings
 from types import ModuleType
 from typing import Any
 
-from njc.compiler import Compilation, compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import Compilation, compile_source
+from njc.compiler.frontend.source import SourceFile
+from njrt.block.session.settings import using
+from njrt.data.options import Jumps, Options
 from njrt.messages import Request, ToolCall, UserMessage
-from njrt.options import Jumps, Options
-from njrt.session.settings import using
 from njrt.testing import Scripted, run
 
 

@@ -7,8 +7,8 @@ import textwrap
 
 import pytest
 
-from njc.compiler import Compilation, compile_source, parse_compiled_tree
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import Compilation, compile_source, parse_compiled_tree
+from njc.compiler.frontend.source import SourceFile
 
 
 def compile_text(text: str) -> Compilation:

@@ -7,9 +7,9 @@ import warnings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from njc.compiler import compile_source, parse_compiled_tree
-from njc.frontend.diagnostics import render_diagnostic
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source, parse_compiled_tree
+from njc.compiler.frontend.diagnostics import render_diagnostic
+from njc.compiler.frontend.source import SourceFile
 
 FRAGMENTS = [
     '"""natural\n',

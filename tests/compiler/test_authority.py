@@ -7,10 +7,10 @@ import textwrap
 import pytest
 
 from case_programs import read_program
-from njc.analysis.authority import Authority
-from njc.compiler import Compilation, compile_source
-from njc.frontend.source import SourceFile
-from njrt.options import Options
+from njc.compiler.analysis.authority import Authority
+from njc.compiler.compiler import Compilation, compile_source
+from njc.compiler.frontend.source import SourceFile
+from njrt.data.options import Options
 
 HEAD = read_program("authority")
 

@@ -19,10 +19,10 @@ from pathlib import Path
 import black
 import pytest
 
-from njc.compiler import compile_source
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.diagnostics import FATAL, SEVERITIES, render_diagnostic
+from njc.compiler.frontend.source import SourceFile
 from njc.findings import FOLDER, get_file, read_finding
-from njc.frontend.diagnostics import FATAL, SEVERITIES, render_diagnostic
-from njc.frontend.source import SourceFile
 
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "tests" / "cases"
@@ -103,8 +103,8 @@ def test_black_leaves_the_scaffold_alone(path: Path) -> None:
 
 COMPILE_ALL = """
 import sys, hashlib, pathlib
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 for path in sorted(pathlib.Path(sys.argv[1]).glob("*.njpy")):
     compilation = compile_source(SourceFile(path.name, path.read_bytes()))
     print(path.name, hashlib.sha256(compilation.output or b"").hexdigest())

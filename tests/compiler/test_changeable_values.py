@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 
 HEAD = """\
 import dataclasses, enum

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_programs import compiled, outcome_of
 
-from njc.codegen.header import is_intact, make_header, parse_header
-from njc.codegen.linemap import build_line_map, parse_line_map
-from njc.compiler import compile_source, parse_compiled_tree
-from njc.frontend.source import SourceFile
-from njrt.options import Options
+from njc.compiler.codegen.header import is_intact, make_header, parse_header
+from njc.compiler.codegen.linemap import build_line_map, parse_line_map
+from njc.compiler.compiler import compile_source, parse_compiled_tree
+from njc.compiler.frontend.source import SourceFile
+from njrt.data.options import Options
 
 CASES = Path(__file__).parents[1] / "cases" / "lower"
 PROGRAM = '''"""Doc."""
@@ -172,7 +172,7 @@ def test_a_traceback_through_the_remapped_tree_shows_source_lines() -> None:
 def _run_remapped(program: str, variables: dict[str, object]) -> None:
     from scripted_programs import answer
 
-    from njrt.session.settings import using
+    from njrt.block.session.settings import using
     from njrt.testing import Scripted
 
     code = compile(parse_compiled_tree(compiled(program)), "p.njpy", "exec")

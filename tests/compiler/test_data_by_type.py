@@ -8,10 +8,10 @@ from __future__ import annotations
 import pytest
 
 from case_programs import read_program
-from njc.analysis.authority import Authority
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
-from njrt.options import Options
+from njc.compiler.analysis.authority import Authority
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
+from njrt.data.options import Options
 
 HEAD = read_program("data_by_type")
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
+from njrt.block.session.settings import using
 from njrt.messages import Request
-from njrt.session.settings import using
 from njrt.testing import Scripted
 
 PLACE = re.compile(r"⟦(?P<text>[^|⟧]*)\|(?P<code>[^|⟧]*)\|(?P<replies>[^⟧]*)⟧")

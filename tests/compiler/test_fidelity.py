@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from njc.compiler import Compilation, compile_source, parse_compiled_tree
-from njc.frontend.source import SourceDecodeError, SourceFile
+from njc.compiler.compiler import Compilation, compile_source, parse_compiled_tree
+from njc.compiler.frontend.source import SourceDecodeError, SourceFile
 
 THOROUGH = bool(os.environ.get("NJC_THOROUGH"))
 LIBRARY = Path(sysconfig.get_path("stdlib"))

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from njc.compiler import compile_source
-from njc.frontend.diagnostics import Diagnostic
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.diagnostics import Diagnostic
+from njc.compiler.frontend.source import SourceFile
 
 
 def find_findings(prompt: str, after: str = "", prefix: str = "") -> list[Diagnostic]:

@@ -7,8 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 
 PROGRAM = """from __future__ import annotations
 from abc import ABC

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from njc.analysis.authority import list_offered_labels
-from njc.compiler import analyze, compile_source
-from njc.frontend.source import SourceFile
-from njrt.block import extract_instruction
+from njc.compiler.analysis.authority import list_offered_labels
+from njc.compiler.compiler import analyze, compile_source
+from njc.compiler.frontend.source import SourceFile
+from njrt.block.block import extract_instruction
+from njrt.block.session.settings import using
+from njrt.data.options import Options
 from njrt.errors import NaturalError
 from njrt.messages import Request, ToolCall, ToolMessage, UserMessage
-from njrt.options import Options
-from njrt.session.settings import using
 from njrt.testing import Scripted, run
 
 FRAGMENTS = st.sampled_from(

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 
 DATA = Path(__file__).parent.parent / "data"
 LABELS = json.loads((DATA / "label_cases.json").read_text())

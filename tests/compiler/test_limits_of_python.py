@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 
 BLOCK = '"""natural\n<int> <:out>, or break and return\n"""'
 WITHOUT_JUMPS = '"""natural\n<int> <:out>\n"""'

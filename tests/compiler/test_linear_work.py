@@ -13,8 +13,8 @@ from processes import run_python
 
 COUNT = """
 import sys
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 
 lines = 0
 def count(frame, event, argument):

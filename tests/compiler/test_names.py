@@ -15,9 +15,9 @@ from types import CodeType
 
 import pytest
 
-from njc.compiler import compile_source
-from njc.frontend.blocks import collect_block_outputs
-from njc.frontend.name_resolution import (
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.blocks import collect_block_outputs
+from njc.compiler.frontend.name_resolution import (
     FunctionDefinition,
     Global,
     Local,
@@ -27,8 +27,8 @@ from njc.frontend.name_resolution import (
     is_defined,
     resolve_name,
 )
-from njc.frontend.source import SourceFile
-from njrt.private_names import mangle, unmangle
+from njc.compiler.frontend.source import SourceFile
+from njrt.data.private_names import mangle, unmangle
 
 LIBRARY = Path(sysconfig.get_path("stdlib"))
 SAMPLE = 2000 if os.environ.get("NJC_THOROUGH") else 40

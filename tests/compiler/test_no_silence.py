@@ -9,8 +9,8 @@ import warnings
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 
 STATEMENTS = [
     "S",

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
-from njc.frontend.name_resolution import Local
-from njc.frontend.occurrences import Occurrence, list_occurrences
-from njc.frontend.parse import Module, parse
-from njc.frontend.source import SourceFile
+from njc.compiler.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
+from njc.compiler.frontend.name_resolution import Local
+from njc.compiler.frontend.occurrences import Occurrence, list_occurrences
+from njc.compiler.frontend.parse import Module, parse
+from njc.compiler.frontend.source import SourceFile
 
 ROOT = Path(__file__).parents[2]
-MODULES = sorted(ROOT.glob("njc/frontend/*.py"))
+MODULES = sorted(ROOT.glob("njc/compiler/frontend/*.py"))
 PROGRAMS = sorted([*ROOT.glob("examples/*.njpy"), *ROOT.glob("spsbench/programs/*/*.njpy")])
 
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 
 
 def find_codes(body: str) -> list[str]:

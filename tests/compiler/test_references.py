@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from njc.frontend.prompt_references import (
+from njc.compiler.frontend.prompt_references import (
     NAME,
     KeywordTag,
     MistypedTag,

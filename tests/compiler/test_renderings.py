@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from njc.compiler import compile_source
-from njc.frontend.diagnostics import Diagnostic, render_diagnostic
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.diagnostics import Diagnostic, render_diagnostic
+from njc.compiler.frontend.source import SourceFile
 from njc.project.report import format_github, format_json, format_sarif
 
 FOUND = [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from njc.compiler import compile_source
-from njc.frontend.parse import can_hold_blocks, can_set_mode
-from njc.frontend.source import (
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.parse import can_hold_blocks, can_set_mode
+from njc.compiler.frontend.source import (
     SourceDecodeError,
     SourceFile,
     count_opening_lines,

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from njc.commands import njc
-from njc.compiler import analyze, compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import analyze, compile_source
+from njc.compiler.frontend.source import SourceFile
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from njc.analysis.authority import decide_authority
-from njc.codegen.output_types import find_output_types
-from njc.compiler import analyze, compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.analysis.authority import decide_authority
+from njc.compiler.codegen.output_types import find_output_types
+from njc.compiler.compiler import analyze, compile_source
+from njc.compiler.frontend.source import SourceFile
+from njrt.block.session.settings import using
+from njrt.data.options import NO_OPTIONS
 from njrt.errors import NaturalError
-from njrt.options import NO_OPTIONS
-from njrt.session.settings import using
 from njrt.testing import Scripted
 
 HEAD = """import dataclasses, datetime, typing as t

@@ -27,7 +27,7 @@ from njc.doctor import (
     diagnose,
 )
 from njc.project.config import PROJECT_VARIABLES
-from njrt.options import ENVIRONMENT_VARIABLES, Options
+from njrt.data.options import ENVIRONMENT_VARIABLES, Options
 from openai_server import KEY, OpenAIServer, says
 
 Doctor = Callable[..., Result]

@@ -17,8 +17,8 @@ from typing import Any
 import yaml
 from fences import ROOT, Fence
 
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 from njc.project.config import make_project
 
 SECONDS = 100

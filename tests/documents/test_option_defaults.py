@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 import njrt
-from njrt.agent.conversation import MAX_REPEATS
+from njrt.block.agent.conversation import MAX_REPEATS
+from njrt.data.options import DEFAULTS, OPTION_CHOICES
 from njrt.messages import Protocol, Request
-from njrt.options import DEFAULTS, OPTION_CHOICES
 from njrt.testing import run
 
 

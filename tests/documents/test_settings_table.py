@@ -8,7 +8,7 @@ from settings_table import PAGE, write_settings
 
 from njc.doctor import RUNTIME_VARIABLES
 from njc.project.config import PROJECT_VARIABLES
-from njrt.options import BUILD_OPTIONS, ENVIRONMENT_VARIABLES, OPTION_NAMES
+from njrt.data.options import BUILD_OPTIONS, ENVIRONMENT_VARIABLES, OPTION_NAMES
 
 
 def test_the_page_is_up_to_date(update_cases: bool) -> None:

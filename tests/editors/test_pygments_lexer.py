@@ -8,9 +8,9 @@ import pytest
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Keyword, Name, Token
 
-from njc.compiler import compile_source
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 from njc.editors.pygments_lexer import NaturalPythonLexer
-from njc.frontend.source import SourceFile
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted([*ROOT.glob("examples/*.njpy"), *ROOT.glob("spsbench/programs/*/*.njpy")])

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from njc.compiler import analyze
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import analyze
+from njc.compiler.frontend.source import SourceFile
 
 tree_sitter = pytest.importorskip("tree_sitter")
 tree_sitter_python = pytest.importorskip("tree_sitter_python")

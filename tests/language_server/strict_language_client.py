@@ -16,7 +16,7 @@ from typing import Any
 from lsprotocol import types as lsp
 from lsprotocol.converters import get_converter
 
-from njc.editors.language_server.serving.features import make_server
+from njc.editors.lsp.serving.features import make_server
 
 Message = dict[str, Any]
 UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}

@@ -8,15 +8,15 @@ import pytest
 from language_programs import make_document
 
 from case_programs import read_program
-from njc.editors.language_server.answers.actions import list_corrections
-from njc.editors.language_server.answers.completion import complete
-from njc.editors.language_server.answers.folds import list_folds, list_lenses
-from njc.editors.language_server.answers.highlighting import list_tokens
-from njc.editors.language_server.answers.hover import describe_place
-from njc.editors.language_server.answers.navigation import find_definitions
-from njc.editors.language_server.serving.workspace_files import summarize_block
-from njc.editors.language_server.texts.documents import apply_edits
-from njc.runs.trace_view.index import RunSummary
+from njc.debug.trace_view.index import RunSummary
+from njc.editors.lsp.answers.actions import list_corrections
+from njc.editors.lsp.answers.completion import complete
+from njc.editors.lsp.answers.folds import list_folds, list_lenses
+from njc.editors.lsp.answers.highlighting import list_tokens
+from njc.editors.lsp.answers.hover import describe_place
+from njc.editors.lsp.answers.navigation import find_definitions
+from njc.editors.lsp.serving.workspace_files import summarize_block
+from njc.editors.lsp.texts.documents import apply_edits
 
 PROGRAM = read_program("features")
 

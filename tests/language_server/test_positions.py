@@ -7,7 +7,7 @@ from language_programs import make_document
 from lsprotocol import types as lsp
 from pygls.workspace import PositionCodec
 
-from njc.editors.language_server.serving.conversion import Converter
+from njc.editors.lsp.serving.conversion import Converter
 
 TEXT = "a\té😀x\r\n\r\n\u2028b\fc\rd\ud800e\n😀😀\n"
 UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}

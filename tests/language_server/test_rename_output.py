@@ -13,8 +13,8 @@ import warnings
 import pytest
 from language_programs import make_document
 
-from njc.editors.language_server.answers.rename import RenameRefused, rename
-from njc.editors.language_server.texts.documents import Document, apply_edits
+from njc.editors.lsp.answers.rename import RenameRefused, rename
+from njc.editors.lsp.texts.documents import Document, apply_edits
 
 CORPUS = {
     "walrus in a comprehension": """

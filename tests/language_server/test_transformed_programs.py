@@ -11,13 +11,13 @@ from language_programs import PROGRAMS, make_document, name_program
 from pygls.workspace import PositionCodec
 from strict_language_client import count_units, list_lines
 
-from njc.editors.language_server.answers.completion import complete
-from njc.editors.language_server.answers.highlighting import TOKEN_TYPES, list_tokens
-from njc.editors.language_server.answers.hover import describe_place
-from njc.editors.language_server.answers.navigation import find_definitions, find_references
-from njc.editors.language_server.answers.rename import RenameRefused, find_renamed, rename
-from njc.editors.language_server.serving.conversion import Converter
-from njc.editors.language_server.texts.documents import Document, apply_edits
+from njc.editors.lsp.answers.completion import complete
+from njc.editors.lsp.answers.highlighting import TOKEN_TYPES, list_tokens
+from njc.editors.lsp.answers.hover import describe_place
+from njc.editors.lsp.answers.navigation import find_definitions, find_references
+from njc.editors.lsp.answers.rename import RenameRefused, find_renamed, rename
+from njc.editors.lsp.serving.conversion import Converter
+from njc.editors.lsp.texts.documents import Document, apply_edits
 
 INSERTED = "😀\u0301\u2028"
 """A character of two halves in UTF-16, a combining one, and one that only some editors take for a line end."""

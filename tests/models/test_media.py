@@ -15,7 +15,10 @@ import pytest
 import njrt
 from conversations import PLAIN
 from loopback import Status
-from njrt.agent.attachments import MAX_ATTACHMENTS
+from njrt.block.agent.attachments import MAX_ATTACHMENTS
+from njrt.block.session.run_block import run
+from njrt.data.media import SUFFIXES, Attachment, Audio, Document, Image, Media, find_media_type
+from njrt.data.message_json import message_to_json
 from njrt.errors import (
     ConfigurationError,
     PolicyError,
@@ -23,12 +26,9 @@ from njrt.errors import (
     RejectedRequestError,
     ServerError,
 )
-from njrt.media import SUFFIXES, Attachment, Audio, Document, Image, Media, find_media_type
-from njrt.message_json import message_to_json
+from njrt.log.cache import make_request_key
 from njrt.messages import Request, UserMessage
 from njrt.models.request_parts import normalize_messages
-from njrt.persistence.cache import make_request_key
-from njrt.session.run_block import run
 from openai_server import OpenAIServer, says
 from spsbench.interfaces import make_settings
 from vendors import VENDORS

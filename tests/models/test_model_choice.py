@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from loopback import Loopback, Raw
+from njrt.data.options import Options
 from njrt.errors import AuthenticationError, ConfigurationError, NoModelError, ServerError
 from njrt.messages import Request, Usage, UserMessage
 from njrt.models.choose import DEFAULT_MODELS, choose_model, find_server_key
 from njrt.models.model import Model
 from njrt.models.prices import compute_cost
 from njrt.models.retry_and_fallback import FallbackModel
-from njrt.options import Options
 from njrt.testing import Scripted
 from openai_server import KEY, OpenAIServer, says
 from processes import run_python
@@ -169,7 +169,7 @@ def test_a_missing_sdk_is_named_with_the_way_to_install_it():
     # An interpreter without site-packages stands for an installation without the extras.
     code = (
         "from njrt.models.choose import choose_model\n"
-        "from njrt.options import Options\n"
+        "from njrt.data.options import Options\n"
         "try: choose_model(Options(model='openai/gpt-4.1'), {})\n"
         "except Exception as error: print(type(error).__name__, error)\n"
     )
@@ -183,7 +183,7 @@ def test_choosing_imports_no_sdk():
     code = (
         "import sys\n"
         "from njrt.models.choose import choose_model\n"
-        "from njrt.options import Options\n"
+        "from njrt.data.options import Options\n"
         "choose_model(Options(model='openai/a,anthropic/b'), {})\n"
         "print(sorted({'openai', 'anthropic', 'pydantic', 'httpx', 'httpx2'} & set(sys.modules)))\n"
     )

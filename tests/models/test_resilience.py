@@ -12,7 +12,8 @@ import pytest
 
 import njrt
 from conversations import PLAIN, TOOLS
-from njrt.coroutines import run_without_waiting
+from njrt.block.session.run_block import run
+from njrt.data.coroutines import run_without_waiting
 from njrt.errors import (
     AuthenticationError,
     CallLimitError,
@@ -31,7 +32,6 @@ from njrt.models.retry_and_fallback import (
     is_server_failure,
     is_unusable_reply,
 )
-from njrt.session.run_block import run
 from njrt.testing import Scripted
 from processes import run_python
 from waiting import HANG_SECONDS

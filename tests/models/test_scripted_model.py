@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 from njrt import using
 from njrt.errors import ConfigurationError, ModelError, ServerError
 from njrt.messages import ModelMessage, Reply, Request, ToolCall, Usage, UserMessage

@@ -44,7 +44,7 @@ from typing import Any  # noqa: E402
 from playing import FailedCode, Refused, concluded  # noqa: E402
 
 from njrt.execution.execute import Snippet, aexecute, prepare  # noqa: E402
-from njrt.scope.opening import make_scope  # noqa: E402
+from njrt.execution.scope.opening import make_scope  # noqa: E402
 
 assert subprocess
 SECRET_NAME, SECRET = "NJRT_TEST_SECRET", "k3ep-th1s"

@@ -31,16 +31,16 @@ from types import CodeType
 import njrt
 from njc.project.config import Project
 from njc.static.load import load_code
+from njrt.data.message_json import hash_conversation, reply_from_json
+from njrt.data.records import record
 from njrt.effects import Refusal
 from njrt.events import Event, Performed
-from njrt.message_json import hash_conversation, reply_from_json
+from njrt.guests.approval.file import ApprovalsFile
+from njrt.guests.approval.terminal import Approval, Terminal
+from njrt.log.listeners import add_listener
+from njrt.log.recording_file import Recording, RecordingHeader, recover_recording
+from njrt.log.recording_place import RecordingFile
 from njrt.messages import Protocol, Reply, Request
-from njrt.observability.listeners import add_listener
-from njrt.persistence.recording_file import Recording, RecordingHeader, recover_recording
-from njrt.persistence.recording_place import RecordingFile
-from njrt.production.approval.file import ApprovalsFile
-from njrt.production.approval.terminal import Approval, Terminal
-from njrt.records import record
 from njrt.testing import run
 
 ROOT = Path(__file__).parents[2]

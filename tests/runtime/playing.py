@@ -12,6 +12,8 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, assert_never
 
+from njrt.data.jumps import Break, Continue, Return
+from njrt.data.outcome import Broke, Completed, Continued, Raised, Returned
 from njrt.execution.execute import (
     Execution,
     Failed,
@@ -22,11 +24,9 @@ from njrt.execution.execute import (
     execute,
     prepare,
 )
-from njrt.jumps import Break, Continue, Return
-from njrt.outcome import Broke, Completed, Continued, Raised, Returned
-from njrt.scope.names import DeclaredNames
-from njrt.scope.opening import open_scope
-from njrt.scope.scope import Scope
+from njrt.execution.scope.names import DeclaredNames
+from njrt.execution.scope.opening import open_scope
+from njrt.execution.scope.scope import Scope
 
 
 class Refused(Exception):

@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 from njc.project.config import Project
 from njc.static.load import load_code
+from njrt.block.session.settings import using
+from njrt.data.options import Options
 from njrt.messages import Request, ToolMessage, UserMessage
-from njrt.options import Options
-from njrt.session.settings import using
 from njrt.testing import Said, Scripted, run
 
 Script = Iterable[Said] | Callable[[Request], Said]

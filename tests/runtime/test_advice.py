@@ -13,8 +13,8 @@ import pytest
 import njrt
 from njrt.errors import LimitError, ReplyError
 from njrt.messages import Request, UserMessage
-from njrt.rendering.shown_classes import find_shown_classes
 from njrt.testing import Scripted, run
+from njrt.values.rendering.shown_classes import find_shown_classes
 
 pytestmark = pytest.mark.usefixtures("guarded")
 

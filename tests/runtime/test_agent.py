@@ -11,11 +11,16 @@ import pytest
 from programs import Program, ended_by
 
 from case_programs import read_program
-from njrt.agent.conversation import MAX_REPEATS, Conversation, converse
-from njrt.agent.handlers import make_handler
-from njrt.block import Block
+from njrt.block.agent.conversation import MAX_REPEATS, Conversation, converse
+from njrt.block.agent.handlers import make_handler
+from njrt.block.block import Block
+from njrt.block.session.settings import using
+from njrt.data.options import DEFAULTS, Options, merge_option_layers
+from njrt.data.outcome import Broke, Completed, Outcome
 from njrt.errors import OutputTypeError, ReplyError
 from njrt.execution.execute import Snippet, execute
+from njrt.execution.scope.opening import make_scope
+from njrt.execution.scope.scope import Scope
 from njrt.messages import (
     Message,
     ModelMessage,
@@ -26,13 +31,8 @@ from njrt.messages import (
     ToolMessage,
     UserMessage,
 )
-from njrt.options import DEFAULTS, Options, merge_option_layers
-from njrt.outcome import Broke, Completed, Outcome
-from njrt.rendering.redaction import Redactor
-from njrt.scope.opening import make_scope
-from njrt.scope.scope import Scope
-from njrt.session.settings import using
 from njrt.testing import Scripted, call, run
+from njrt.values.rendering.redaction import Redactor
 
 
 class Played:

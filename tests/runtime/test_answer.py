@@ -11,8 +11,8 @@ from programs import Program
 
 import njrt
 from case_programs import read_program
+from njrt.data.options import Options
 from njrt.messages import ModelMessage, Reply, ToolCall, ToolMessage, UserMessage
-from njrt.options import Options
 from njrt.testing import Scripted, run
 
 PROGRAM = Program(

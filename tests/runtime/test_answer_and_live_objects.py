@@ -27,7 +27,7 @@ from programs import Program
 from pydantic import BaseModel
 
 import njrt
-from njrt.options import Options
+from njrt.data.options import Options
 from njrt.testing import run
 
 

@@ -21,8 +21,8 @@ from programs import Program, told
 from pydantic import BaseModel, ConfigDict
 
 import njrt
-from njrt.media import Image
-from njrt.options import Options
+from njrt.data.media import Image
+from njrt.data.options import Options
 from njrt.testing import Scripted, run
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from njrt.rendering.whole import CannotShow, WholeWriter
-from njrt.rendering.writer import refuses_code
-from njrt.session.ahead import Loop, copy_iterator
+from njrt.block.session.ahead import Loop, copy_iterator
+from njrt.values.rendering.whole import CannotShow, WholeWriter
+from njrt.values.rendering.writer import refuses_code
 
 COPIED: list[Callable[[], Any]] = [
     lambda: [1, 2, 3],

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.scope.names import DeclaredNames
-from njrt.session.block_call import NO_INTERFACE, read_arguments
+from njrt.block.session.block_call import NO_INTERFACE, read_arguments
+from njrt.execution.scope.names import DeclaredNames
 from njrt.testing import run
 
 

@@ -11,7 +11,7 @@ import pytest
 from programs import Program, told
 
 import njrt
-from njrt.options import Options
+from njrt.data.options import Options
 from njrt.testing import Scripted, run
 
 CLASSES = {

@@ -14,7 +14,7 @@ import pytest
 from playing import FailedCode, Refused, aplay, message_of, play, ready
 
 from njrt.execution.execute import execute
-from njrt.scope.opening import make_scope
+from njrt.execution.scope.opening import make_scope
 
 counter = 1
 noted: list[int] = []

@@ -12,7 +12,7 @@ import pytest
 from programs import load
 
 import njrt
-from njc.analysis.containment import PLAIN_CLASSES
+from njc.compiler.analysis.containment import PLAIN_CLASSES
 from njc.project.config import Project, make_project
 from njrt.execution.contained.known import is_plain_class
 from njrt.testing import Scripted, run
@@ -243,7 +243,7 @@ def test_classes_of_named_packages_are_the_programs_own(
     installed.mkdir()
     (installed / "orders.py").write_text("class Order:\n    status: str = 'open'\n")
     monkeypatch.syspath_prepend(str(installed))
-    monkeypatch.setattr("njrt.session.code_policy._warned", [])
+    monkeypatch.setattr("njrt.block.session.code_policy._warned", [])
     table = {"policy": "auto"} | ({"own-packages": own} if own else {})
     space = load(OWN, tmp_path, make_project(table, tmp_path / "pyproject.toml"))
     order, kept = space["Order"](), list[object]()

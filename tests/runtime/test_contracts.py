@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 import njrt
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 from njrt.execution.contracts import Contract, make_contract
 from njrt.messages import Request, UserMessage
 from njrt.testing import run

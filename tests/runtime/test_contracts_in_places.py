@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 import njrt
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
-from njrt.options import Options
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
+from njrt.data.options import Options
 from njrt.testing import run
 
 PLACES = {

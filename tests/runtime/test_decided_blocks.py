@@ -14,16 +14,22 @@ from programs import Program
 from pydantic import Field
 
 import njrt
-from njrt.decisions import Accept, PendingEffect, Reject
+from njrt.data.decisions import Accept, PendingEffect, Reject
+from njrt.data.options import Options
 from njrt.effects import BindOutputs
 from njrt.errors import ConfigurationError, RecordingMismatchError
+from njrt.guests.approval.file import ApprovalsFile
+from njrt.guests.approval.terminal import Approval
 from njrt.messages import ModelMessage, Question, Reply
-from njrt.options import Options
-from njrt.production.approval.file import ApprovalsFile
-from njrt.production.approval.terminal import Approval
-from njrt.questions import ESCAPE, check_probabilities, list_choices, make_decision, read_letters
 from njrt.testing import Scripted, run
 from njrt.values.json_forms import make_json_form
+from njrt.values.questions import (
+    ESCAPE,
+    check_probabilities,
+    list_choices,
+    make_decision,
+    read_letters,
+)
 
 
 class Color(Enum):
@@ -562,7 +568,9 @@ def test_another_model_answers_what_is_not_sure(
     says: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     large = Scripted([{"topic": "bills"}], name="large")
-    monkeypatch.setattr("njrt.session.layered_model.choose_model", lambda options, environ: large)
+    monkeypatch.setattr(
+        "njrt.block.session.layered_model.choose_model", lambda options, environ: large
+    )
     program = load("topic", sure=0.9, unsure="openai/large")
     assert play(program, says) == "bills"
     assert (len(program.model.requests), len(large.requests)) == (len(says), 1)

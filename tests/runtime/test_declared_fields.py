@@ -10,8 +10,8 @@ import pytest
 from pydantic import BaseModel
 
 import njrt
-from njrt.options import CodePolicy
-from njrt.scope.declared_fields import read_field_types
+from njrt.data.options import CodePolicy
+from njrt.execution.scope.declared_fields import read_field_types
 from njrt.testing import Scripted, run
 
 

@@ -22,11 +22,11 @@ from programs import Program
 
 import njrt
 from case_programs import read_program
-from njrt.agent.text_protocol import parse_text_effects
-from njrt.agent.tools import DIRECT, Operation, Parameter
+from njrt.block.agent.text_protocol import parse_text_effects
+from njrt.block.agent.tools import DIRECT, Operation, Parameter
 from njrt.effects import Perform, Refusal, Run
-from njrt.rendering.describe import describe_variable
 from njrt.testing import Scripted, call, run
+from njrt.values.rendering.describe import describe_variable
 from spsbench.interfaces import make_settings
 
 pytestmark = pytest.mark.usefixtures("guarded")

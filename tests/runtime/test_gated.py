@@ -28,11 +28,11 @@ import pydantic
 import pytest
 
 import njrt
-from njrt.decisions import Accept, Reject
+from njrt.block.session.gate import write_call_result
+from njrt.data.decisions import Accept, Reject
 from njrt.effects import Touch
-from njrt.persistence.recording_file import read_recording
-from njrt.persistence.recording_place import RecordingFile
-from njrt.session.gate import write_call_result
+from njrt.log.recording_file import read_recording
+from njrt.log.recording_place import RecordingFile
 from njrt.testing import run
 from njrt.values.encode import decode_values
 from njrt.values.failures import StepFailedError, failure_from_json, failure_to_json

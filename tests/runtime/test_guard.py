@@ -12,7 +12,7 @@ import pytest
 from playing import FailedCode, Refused, message_of, play
 
 from njrt.execution.execute import Ran, Snippet, execute, prepare
-from njrt.scope.opening import make_scope
+from njrt.execution.scope.opening import make_scope
 
 ESCAPES = [
     # imports

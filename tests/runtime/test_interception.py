@@ -14,7 +14,9 @@ import pytest
 
 import njrt
 from njrt import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
-from njrt.decisions import InterceptorDecision
+from njrt.block.session.question import llm_at
+from njrt.data.decisions import InterceptorDecision
+from njrt.data.timeouts import clock
 from njrt.effects import (
     EFFECT_KINDS,
     AskModel,
@@ -27,10 +29,8 @@ from njrt.effects import (
     Touch,
 )
 from njrt.events import Event, Performed
-from njrt.observability.listeners import add_listener
-from njrt.session.question import llm_at
+from njrt.log.listeners import add_listener
 from njrt.testing import Said, run
-from njrt.timeouts import clock
 from waiting import HANG_SECONDS
 
 Log = list[tuple[str, str, Effect]]

@@ -11,10 +11,10 @@ from programs import Program
 
 import njrt
 from case_programs import read_program
+from njrt.data.options import NO_OPTIONS
 from njrt.effects import Perform
 from njrt.errors import ConfigurationError, PolicyError
 from njrt.interface import Handling, Interface, Run
-from njrt.options import NO_OPTIONS
 from njrt.testing import Scripted, call, run
 
 NOTES: list[str] = []

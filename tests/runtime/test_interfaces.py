@@ -19,7 +19,7 @@ import njrt
 from anthropic_server import KEY as ANTHROPIC_KEY
 from anthropic_server import AnthropicServer, message, tool_use
 from case_programs import read_program
-from njrt.decisions import Accept, Edit, PendingEffect, Reject
+from njrt.data.decisions import Accept, Edit, PendingEffect, Reject
 from njrt.effects import Perform, Run
 from njrt.errors import (
     CodeTimeLimitError,
@@ -42,11 +42,11 @@ from njrt.interface import (
     Refusal,
     Returned,
 )
+from njrt.log.recording_file import read_recording
+from njrt.log.recording_place import RecordingFile
 from njrt.messages import Request, UserMessage
 from njrt.models.anthropic import Anthropic
 from njrt.models.openai import OpenAI
-from njrt.persistence.recording_file import read_recording
-from njrt.persistence.recording_place import RecordingFile
 from njrt.testing import Scripted, call
 from openai_server import KEY, OpenAIServer, calls
 

@@ -13,6 +13,15 @@ import pytest
 from programs import Program
 
 import njrt
+from njrt.block.session.limits import (
+    Limits,
+    Meter,
+    MeterReading,
+    limit,
+    list_open_meters,
+    read_limits,
+)
+from njrt.data.options import DEFAULTS, OPTION_NAMES, find_option_problem
 from njrt.errors import (
     CallLimitError,
     ConfigurationError,
@@ -25,8 +34,6 @@ from njrt.errors import (
 )
 from njrt.messages import ModelMessage, Protocol, Reply, Request, Usage
 from njrt.models.retry_and_fallback import FallbackModel
-from njrt.options import DEFAULTS, OPTION_NAMES, find_option_problem
-from njrt.session.limits import Limits, Meter, MeterReading, limit, list_open_meters, read_limits
 from waiting import HANG_SECONDS
 
 

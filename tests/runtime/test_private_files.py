@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from njrt.data.private_files import find_cache_folder, name_temporary, replacing
 from njrt.events import Began
+from njrt.log.cache import ReplyStore, open_cache_file
+from njrt.log.recorder import Recorder
+from njrt.log.sqlite_store import SqliteStore
+from njrt.log.trace import TraceFile
 from njrt.messages import Request, UserMessage
 from njrt.models.model import LayeredModel
-from njrt.observability.trace import TraceFile
-from njrt.persistence.cache import ReplyStore, open_cache_file
-from njrt.persistence.recorder import Recorder
-from njrt.persistence.sqlite_store import SqliteStore
-from njrt.private_files import find_cache_folder, name_temporary, replacing
 from njrt.testing import Scripted
 
 REQUEST = Request("", (UserMessage("hello"),))

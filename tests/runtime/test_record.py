@@ -17,8 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import njrt
+from njrt.data.message_json import hash_conversation, reply_from_json, reply_to_json
 from njrt.errors import RecordingError, RecordingMismatchError, RecordingMissingError
-from njrt.message_json import hash_conversation, reply_from_json, reply_to_json
+from njrt.log.recorder import Recorder, RecordMode
+from njrt.log.recording_file import read_recording
+from njrt.log.recording_place import RecordingFile
 from njrt.messages import (
     Message,
     ModelMessage,
@@ -32,9 +35,6 @@ from njrt.messages import (
     UserMessage,
 )
 from njrt.models.model import LayeredModel
-from njrt.persistence.recorder import Recorder, RecordMode
-from njrt.persistence.recording_file import read_recording
-from njrt.persistence.recording_place import RecordingFile
 from njrt.testing import Scripted, run
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
@@ -425,7 +425,7 @@ import sys
 from njrt.messages import Request, UserMessage
 from njrt.models.model import LayeredModel
 from njrt.testing import Scripted
-from njrt.persistence.recorder import Recorder
+from njrt.log.recorder import Recorder
 model = LayeredModel(Scripted(lambda request: "text"), (Recorder(sys.argv[1], "new"),))
 for number in range(10):
     model.ask(Request("s", (UserMessage(f"{sys.argv[2]} {number}"),)))
@@ -451,8 +451,8 @@ import os, sys, threading, time
 from njrt.messages import Request, UserMessage
 from njrt.models.model import LayeredModel
 from njrt.testing import Scripted
-from njrt.persistence.recorder import Recorder
-from njrt.private_files import lock_folder
+from njrt.log.recorder import Recorder
+from njrt.data.private_files import lock_folder
 
 recorder = Recorder(sys.argv[1], "new")
 model = LayeredModel(Scripted(lambda request: "text"), (recorder,))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from njrt.records import asdict, astuple, field, fields, record, replace
+from njrt.data.records import asdict, astuple, field, fields, record, replace
 
 
 def make_classes(decorate: Any) -> tuple[Any, ...]:

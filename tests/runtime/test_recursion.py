@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.session.session import RECURSION_NOTE
+from njrt.block.session.session import RECURSION_NOTE
 from njrt.testing import run
 
 DEPTHS = {"guarded": 130, "auto": 75}

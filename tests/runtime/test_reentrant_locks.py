@@ -18,7 +18,7 @@ BEGIN = f"""
 import faulthandler, sys
 faulthandler.dump_traceback_later({HANG_SECONDS}, exit=True)
 import njrt
-from njrt.context import _stacks
+from njrt.data.context import _stacks
 """
 INTERRUPTED = """
 model = njrt.Scripted(lambda request: "3")

@@ -10,9 +10,9 @@ import weakref
 from typing import Any
 
 from njrt.effects import Refusal
-from njrt.scope.bindings import Absent, Bound
-from njrt.scope.names import list_loaded_names
-from njrt.scope.opening import make_scope
+from njrt.execution.scope.bindings import Absent, Bound
+from njrt.execution.scope.names import list_loaded_names
+from njrt.execution.scope.opening import make_scope
 
 setting = 1
 

@@ -20,10 +20,10 @@ import njrt
 from case_programs import read_program
 from njrt.errors import ConfigurationError
 from njrt.messages import Request
-from njrt.rendering.describe import describe_variable, render_value
-from njrt.rendering.one_line import write_brief
-from njrt.rendering.redaction import REDACTED, Redactor, classify_name, redact_shapes
 from njrt.testing import call, run
+from njrt.values.rendering.describe import describe_variable, render_value
+from njrt.values.rendering.one_line import write_brief
+from njrt.values.rendering.redaction import REDACTED, Redactor, classify_name, redact_shapes
 from spsbench.interfaces import make_settings
 from spsbench.references import encode_level
 

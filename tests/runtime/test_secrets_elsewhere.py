@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import pytest
 
 import njrt
-from njrt.rendering.describe import describe_variable
-from njrt.rendering.redaction import REDACTED, Redactor, classify_name, redact_shapes
 from njrt.testing import run
+from njrt.values.rendering.describe import describe_variable
+from njrt.values.rendering.redaction import REDACTED, Redactor, classify_name, redact_shapes
 
 SECRET = "hunter2-canary"
 

@@ -32,7 +32,7 @@ PROGRAM = """
 import importlib, json, sys
 
 from njrt.execution.execute import Ran, execute, prepare, Snippet
-from njrt.scope.opening import make_scope
+from njrt.execution.scope.opening import make_scope
 
 name, source, named = json.loads(sys.argv[1])
 calendar = importlib.import_module(name)

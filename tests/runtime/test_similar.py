@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import njrt
 from njc.commands import njc
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
-from njrt.options import OPTION_NAMES, find_option_problem
-from njrt.similar import find_similar
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
+from njrt.data.options import OPTION_NAMES, find_option_problem
+from njrt.data.similar import find_similar
 
 OPTIONS = {
     **dict.fromkeys(("modle", "mdoel", "modl", "moddel", "moDel", "omdel", "nodel"), "model"),

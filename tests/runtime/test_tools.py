@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from njrt.agent.text_protocol import parse_text_effects
-from njrt.agent.tools import DIRECT, Operation, Parameter, make_tools, parse_tool_call
+from njrt.block.agent.text_protocol import parse_text_effects
+from njrt.block.agent.tools import DIRECT, Operation, Parameter, make_tools, parse_tool_call
 from njrt.effects import Perform, Refusal, Run
 from njrt.messages import ToolCall
 

@@ -23,7 +23,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 import njrt
-from njc.trace_lines import BeganLine, read_trace
+from njc.debug.trace_lines import BeganLine, read_trace
+from njrt.data.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from njrt.effects import Answer, BindOutputs, Effect, EffectResult, Refusal, Run
 from njrt.errors import CallLimitError, ServerError
 from njrt.events import (
@@ -37,6 +38,10 @@ from njrt.events import (
     Unanswered,
     combine_listeners,
 )
+from njrt.log.accounts import ModelCall, Totals, last_run, record_event, watch
+from njrt.log.listeners import SafeListener, make_listener
+from njrt.log.telemetry import Telemetry
+from njrt.log.trace import MAX_PART_CHARS, TraceFile
 from njrt.messages import (
     ModelMessage,
     Reply,
@@ -48,11 +53,6 @@ from njrt.messages import (
     Usage,
     UserMessage,
 )
-from njrt.observability.accounts import ModelCall, Totals, last_run, record_event, watch
-from njrt.observability.listeners import SafeListener, make_listener
-from njrt.observability.telemetry import Telemetry
-from njrt.observability.trace import MAX_PART_CHARS, TraceFile
-from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from processes import run_python
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
@@ -344,7 +344,7 @@ def test_a_trace_that_cannot_be_written_costs_one_warning(
 TRACING = """
 import sys, threading
 from njrt.events import Began
-from njrt.observability.trace import TraceFile
+from njrt.log.trace import TraceFile
 trace = TraceFile(sys.argv[1])
 def work(name):
     for number in range(100):
@@ -370,7 +370,7 @@ def test_threads_and_processes_share_a_trace_file(tmp_path: Path) -> None:
 
 def test_the_log_has_only_warnings_by_default() -> None:
     program = (
-        "import logging; from njrt.events import *; from njrt.observability.listeners import make_listener\n"
+        "import logging; from njrt.events import *; from njrt.log.listeners import make_listener\n"
         "tell = make_listener('/dev/null/trace')\n"
         "tell(Began('r', 1.0, 'p')); tell(Ended('r', 1.0, KeyError(), 1.0))"
     )
@@ -415,7 +415,7 @@ def test_spans_follow_the_conventions_for_generative_ai() -> None:
         "gen_ai.request.model": "gpt-4.1",
         "njrt.run": "r-1",
         "njrt.effects": "direct",
-        "njrt.outcome": "completed",
+        "njrt.data.outcome": "completed",
     }
     assert dict(first_call.attributes or {}) == {
         "gen_ai.operation.name": "chat",
@@ -491,7 +491,7 @@ def test_spans_stand_within_the_programs_own() -> None:
 
 def test_nothing_is_imported_for_listeners_that_nobody_asked_for() -> None:
     program = (
-        "import sys; from njrt.events import *; from njrt.observability.listeners import make_listener\n"
+        "import sys; from njrt.events import *; from njrt.log.listeners import make_listener\n"
         "tell = make_listener()\n"
         "tell(Began('r', 1.0, 'p')); tell(Ended('r', 1.0, KeyError(), 1.0))\n"
         "print([m for m in ('logging', 'opentelemetry', 'sqlite3', 'asyncio', 'pydantic') if m in sys.modules])"

@@ -32,8 +32,8 @@ import pytest
 import typing_extensions
 from programs import Program
 
-from njrt.scope.declared_types import resolve_types
-from njrt.scope.typecheck import find_type_mismatch
+from njrt.execution.scope.declared_types import resolve_types
+from njrt.execution.scope.typecheck import find_type_mismatch
 from njrt.testing import run
 
 

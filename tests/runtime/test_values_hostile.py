@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from njrt.rendering.describe import describe_variable, render_value
+from njrt.values.rendering.describe import describe_variable, render_value
 
 
 class Trap(Exception):

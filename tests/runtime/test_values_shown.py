@@ -28,7 +28,7 @@ import numpy
 import pydantic
 import pytest
 
-from njrt.rendering.describe import describe_variable, render_value
+from njrt.values.rendering.describe import describe_variable, render_value
 
 
 @dataclasses.dataclass
@@ -452,7 +452,7 @@ def test_show_writes_the_value_alone_if_it_fits() -> None:
 
 PROGRAM = """
 import sys, enum, dataclasses, threading
-from njrt.rendering.describe import describe_variable
+from njrt.values.rendering.describe import describe_variable
 class Tag(enum.Enum):
     A = "a"; B = "b"
 @dataclasses.dataclass(eq=False)

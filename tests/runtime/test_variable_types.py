@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import njrt
+from njrt.data.options import CodePolicy
 from njrt.errors import OutputTypeError, PolicyError
-from njrt.options import CodePolicy
-from njrt.scope.declared_types import resolve_types
+from njrt.execution.scope.declared_types import resolve_types
 from njrt.testing import Scripted, run
 
 CALLED: list[int] = []

@@ -25,8 +25,8 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.decisions import Accept, PendingEffect
-from njrt.session.limits import limit, list_open_meters
+from njrt.block.session.limits import limit, list_open_meters
+from njrt.data.decisions import Accept, PendingEffect
 from waiting import HANG_SECONDS
 
 Work = Callable[[], None]

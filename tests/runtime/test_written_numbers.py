@@ -21,8 +21,8 @@ from anthropic_server import KEY as ANTHROPIC_KEY
 from anthropic_server import AnthropicServer, message, tool_use
 from loopback import Raw
 from njc.batch.rows import bind_row, read_rows
-from njc.evaluation.cases.case_file import read_cases
-from njc.evaluation.cases.runner import Form, PlannedRun, run_case
+from njc.measure.cases.case_file import read_cases
+from njc.measure.cases.runner import Form, PlannedRun, run_case
 from njc.target import TargetFunction, load_target
 from njrt.interface import Interface
 from njrt.models.anthropic import Anthropic

@@ -24,7 +24,13 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = {"njrt": "runtime/njrt", "njc": "njc", "spsbench": "spsbench"}
 """The packages, bottom up: each may import those before it."""
 
-CORE = ("njc.frontend", "njc.analysis", "njc.codegen", "njc.compiler", "njrt.agent.conversation")
+CORE = (
+    "njc.compiler.frontend",
+    "njc.compiler.analysis",
+    "njc.compiler.codegen",
+    "njc.compiler.compiler",
+    "njrt.block.agent.conversation",
+)
 """What is handed everything that it needs, and neither reads files nor knows the time."""
 
 WORLD = (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from njrt.dataclass_json import to_json
+from njrt.values.dataclass_json import to_json
 from spsbench.failures import EffectError
 from spsbench.results import (
     BenchmarkRun,

@@ -10,8 +10,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 from spsbench.journal import read_results_file
 from spsbench.repair.results import REPAIR_KINDS, RepairResult
 from spsbench.report.by_problem import compare_rates, estimate_rate, format_difference, group_passes

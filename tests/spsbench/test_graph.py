@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from njrt.dataclass_json import from_json, to_json
 from njrt.errors import RejectedRequestError
 from njrt.messages import ModelMessage, Reply, Usage
 from njrt.testing import Scripted, run
+from njrt.values.dataclass_json import from_json, to_json
 from paper_model import make_perfect_model
 from spsbench.cli import main
 from spsbench.results import GraphResult, GraphTrial, StudyEnding

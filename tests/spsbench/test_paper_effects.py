@@ -8,9 +8,9 @@ import pytest
 from programs import Program
 
 from case_programs import read_program
+from njrt.block.session.settings import using
 from njrt.errors import CodeTimeLimitError
 from njrt.messages import ToolCall
-from njrt.session.settings import using
 from njrt.testing import Scripted, call, run
 from spsbench.interfaces import EffectSet, make_settings
 
@@ -153,7 +153,7 @@ def test_a_return_with_a_value_is_refused_where_only_a_bare_one_is_possible() ->
 
     import asyncio
 
-    from njrt.session.settings import using
+    from njrt.block.session.settings import using
     from njrt.testing import Scripted
 
     model = Scripted(

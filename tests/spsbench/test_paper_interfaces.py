@@ -14,11 +14,11 @@ import pytest
 
 import njrt
 from case_programs import read_program
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
+from njrt.data.options import Options
 from njrt.interface import Broke, Handling, Interface
 from njrt.messages import Request, ToolCall, ToolMessage, UserMessage
-from njrt.options import Options
 from njrt.testing import Said, Scripted, call
 from spsbench.interfaces import INTERFACES, ISOLATED, SHARED_STATE
 

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import click
 import pytest
 
-from njrt.dataclass_json import to_json
+from njrt.values.dataclass_json import to_json
 from spsbench.failures import EffectError, FailureCategory
 from spsbench.flags import list_names
 from spsbench.journal import Journal

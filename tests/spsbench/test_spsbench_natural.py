@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 import njrt
-from njrt.options import Policy
+from njrt.data.options import Policy
 from njrt.testing import Scripted
 from paper_model import make_perfect_model
 from spsbench.interfaces import EffectSet, make_settings

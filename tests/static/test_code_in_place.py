@@ -10,7 +10,7 @@ from studio import Studio
 
 import njrt
 from case_programs import read_program
-from njc.codegen.emit import indent_code
+from njc.compiler.codegen.emit import indent_code
 
 PLACES = {
     "loop": """

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from studio import Studio
 
-from njc.frontend.source import SourceFile
+from njc.compiler.frontend.source import SourceFile
 from njc.project.units import Unit
 from njc.static.build import choose_author
 from njc.static.fit import make_static_file
-from njrt.options import Options
+from njrt.data.options import Options
 
 SHOP = '''\
 def double(x: int) -> int:

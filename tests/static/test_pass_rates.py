@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from njc.evaluation.pass_rates import (
+from njc.measure.pass_rates import (
     PassRate,
     compute_pass_interval,
     estimate_pass_power,

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from case_programs import read_program
-from njc.frontend.source import SourceFile
+from njc.compiler.frontend.source import SourceFile
 from njc.project.units import Unit
 from njc.static.fit import make_static_file
 from njc.static.generate import extract_code
 from njc.static.holes import Hole
-from njrt.options import Options
+from njrt.data.options import Options
 
 PROGRAM = read_program("replies")
 

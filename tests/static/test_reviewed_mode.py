@@ -9,14 +9,14 @@ import pytest
 from studio import Studio
 
 import njrt
-from njc.analysis.modes import resolve_mode
-from njc.compiler import analyze
-from njc.frontend.source import SourceFile
+from njc.compiler.analysis.modes import resolve_mode
+from njc.compiler.compiler import analyze
+from njc.compiler.frontend.source import SourceFile
 from njc.project.config import find_project
 from njc.project.units import find_units
 from njc.static.write import fill_locked
+from njrt.data.options import Options
 from njrt.errors import PolicyError
-from njrt.options import Options
 
 PROJECT = '[tool.njc]\nsrc = ["."]\nmode = "reviewed"\n'
 HEAD = """\

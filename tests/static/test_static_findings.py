@@ -10,8 +10,8 @@ import json
 import pytest
 from studio import Studio
 
+from njc.compiler.frontend.diagnostics import SEVERITIES
 from njc.findings import get_file, read_finding
-from njc.frontend.diagnostics import SEVERITIES
 
 STATIC = ("--mode", "static", "--attempts", "1")
 GOOD = "```python\nif spent + price > limit:\n    break\nspent += price\n```"

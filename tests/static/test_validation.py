@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from case_programs import read_program
-from njc.frontend.source import SourceFile
+from njc.compiler.frontend.source import SourceFile
 from njc.project.units import Unit
 from njc.static.fit import StaticFile, make_static_file
 from njc.static.generate import RULES
-from njrt.options import Options
+from njrt.data.options import Options
 
 PROGRAM = read_program("validation")
 METHOD = '''\

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import services
-from njrt.persistence.open_store import open_store
+from njrt.log.open_store import open_store
 from njrt.stores import Store
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

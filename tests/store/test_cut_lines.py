@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 import njrt
-from njc.trace_lines import BeganLine, read_trace
-from njrt.decisions import Accept, PendingEffect
+from njc.debug.trace_lines import BeganLine, read_trace
+from njrt.data.decisions import Accept, PendingEffect
+from njrt.data.private_files import drop_cut_line, end_last_line
 from njrt.effects import Run
 from njrt.events import Began
+from njrt.guests.approval.file import ApprovalsFile
+from njrt.log.recorder import Recorder
+from njrt.log.recording_file import RecordedTouch, read_recording
+from njrt.log.recording_place import RecordingFile
+from njrt.log.trace import TraceFile
 from njrt.messages import ModelMessage, Reply, Request, UserMessage
-from njrt.observability.trace import TraceFile
-from njrt.persistence.recorder import Recorder
-from njrt.persistence.recording_file import RecordedTouch, read_recording
-from njrt.persistence.recording_place import RecordingFile
-from njrt.private_files import drop_cut_line, end_last_line
-from njrt.production.approval.file import ApprovalsFile
 from spsbench.journal import Journal
 from spsbench.results import read_results
 

@@ -13,13 +13,13 @@ import pytest
 
 import njrt
 from njrt.errors import ConfigurationError, StoreError, WrongSignatureError
-from njrt.persistence.open_store import open_store
-from njrt.persistence.sqlite_store import MemoryStore
+from njrt.log.open_store import open_store
+from njrt.log.sqlite_store import MemoryStore
 from njrt.testing import Scripted
 from processes import run_python
 
 MODULE = '''\
-from njrt.persistence.sqlite_store import MemoryStore
+from njrt.log.sqlite_store import MemoryStore
 
 OPENED = []
 

@@ -9,7 +9,7 @@ import pytest
 from waiting_controller import Control, WaitingController
 
 from case_programs import read_program
-from njc.runs.timeline.happenings import RunSettings
+from njc.debug.timeline.happenings import RunSettings
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from njc.runs.timeline.breakpoints import parse_breakpoint
+from njc.debug.timeline.breakpoints import parse_breakpoint
 
 TEXTS = [
     "block a:b/mail.njpy:12 if n > 3",

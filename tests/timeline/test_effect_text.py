@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from njc.runs.debug.stop_report import show_source
-from njc.runs.timeline.channel import RunControlError
-from njc.runs.timeline.effect_text import format_effect, format_reply, read_effect_text
-from njc.runs.timeline.steps import Step
-from njrt.effect_json import effect_to_json
+from njc.debug.lines.stop_report import show_source
+from njc.debug.timeline.channel import RunControlError
+from njc.debug.timeline.effect_text import format_effect, format_reply, read_effect_text
+from njc.debug.timeline.steps import Step
 from njrt.effects import (
     BindOutputs,
     BreakLoop,
@@ -23,6 +22,7 @@ from njrt.effects import (
     Run,
     Touch,
 )
+from njrt.values.effect_json import effect_to_json
 
 EFFECTS: list[Effect] = [
     Run("x = 1\nprint(x)", True),

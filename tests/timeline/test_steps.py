@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 import njrt
-from njc.runs.timeline.breakpoints import (
+from njc.debug.timeline.breakpoints import (
     BlockLines,
     find_block_at,
     find_source,
     is_place,
 )
-from njc.runs.timeline.navigation import find_difference, find_step_back_out, find_step_back_over
-from njc.runs.timeline.step_builder import build_timeline
-from njc.runs.timeline.steps import Step
-from njc.trace_lines import parse_trace, read_trace
-from njrt.scope.opening import make_scope
+from njc.debug.timeline.navigation import find_difference, find_step_back_out, find_step_back_over
+from njc.debug.timeline.step_builder import build_timeline
+from njc.debug.timeline.steps import Step
+from njc.debug.trace_lines import parse_trace, read_trace
+from njrt.data.timeouts import DeadlineExceeded, StoppableClock, call_with_timeout, clock
+from njrt.execution.scope.opening import make_scope
 from njrt.testing import Scripted, run
-from njrt.timeouts import DeadlineExceeded, StoppableClock, call_with_timeout, clock
 
 
 def double(number: int) -> int:

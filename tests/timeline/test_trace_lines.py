@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 import njrt
-from njc.trace_lines import (
+from njc.debug.trace_lines import (
     AskedLine,
     BeganLine,
     EndedLine,

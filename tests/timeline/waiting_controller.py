@@ -5,8 +5,8 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 
-from njc.runs.timeline.happenings import Happening, ProgramEnded, RunSettings, Stopped
-from njc.runs.timeline.run_controller import RunController
+from njc.debug.timeline.happenings import Happening, ProgramEnded, RunSettings, Stopped
+from njc.debug.timeline.run_controller import RunController
 
 
 class WaitingController(RunController):

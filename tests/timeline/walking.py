@@ -12,8 +12,8 @@ from pathlib import Path
 
 from waiting_controller import WaitingController
 
-from njc.runs.timeline.channel import RunControlError
-from njc.runs.timeline.happenings import Diverged, ProgramEnded, RunSettings, Stopped
+from njc.debug.timeline.channel import RunControlError
+from njc.debug.timeline.happenings import Diverged, ProgramEnded, RunSettings, Stopped
 from spsbench.suite import TASK_NAMES
 
 ROOT = Path(__file__).parents[2]

@@ -18,16 +18,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from njc.commands import njc as njc_command
-from njc.runs.trace_view.index import Selection, read_index
-from njc.runs.trace_view.tables import TableColumn, format_table, measure_text
-from njc.runs.trace_view.terminal import (
+from njc.debug.trace_lines import MAX_LINE_BYTES
+from njc.debug.trace_view.index import Selection, read_index
+from njc.debug.trace_view.tables import TableColumn, format_table, measure_text
+from njc.debug.trace_view.terminal import (
     find_first_difference,
     format_pairs,
     format_run,
     format_trace,
     pair_runs,
 )
-from njc.trace_lines import MAX_LINE_BYTES
 from njrt.errors import ConfigurationError
 
 ROOT = Path(__file__).parents[2]

@@ -22,7 +22,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy.exc import SQLAlchemyError
 
 import njrt
-from njrt.observability.listeners import add_listener
+from njrt.log.listeners import add_listener
 from triage.admission import Admission, Gate
 from triage.classify import classify
 from triage.failures import CONFLICT, NOT_FOUND, STOPPING, STORAGE, Failure, describe_failure

@@ -29,7 +29,7 @@ import click
 from njrt.errors import ConfigurationError, NaturalError
 
 if TYPE_CHECKING:
-    from njc.runs.trace_view.tables import TableColumn
+    from njc.debug.trace_view.tables import TableColumn
 
 _SEVERITY = re.compile(r"\b(?:(error)|(warning)|(help|note|hint))(\[NJ\d+\])?: ")
 _CARET = re.compile(r"^( +\|[ \t]*)(\^+)$", re.MULTILINE)
@@ -77,7 +77,7 @@ class Console:
 
     def table(self, columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> None:
         """Print a table, as wide as the terminal."""
-        from njc.runs.trace_view.tables import format_table
+        from njc.debug.trace_view.tables import format_table
 
         for line in format_table(columns, rows, get_output_width()):
             print_result(line)

@@ -17,8 +17,7 @@ from njc.commands.terminal.console import with_console as with_console
 from njc.project.config import Project, check_required_version, find_project, make_absolute
 from njc.project.report import REPORT_FORMATS
 from njc.project.units import format_path
-from njrt.errors import ConfigurationError
-from njrt.options import (
+from njrt.data.options import (
     OPTION_CHOICES,
     OPTION_NAMES,
     Mode,
@@ -27,6 +26,7 @@ from njrt.options import (
     merge_option_layers,
     parse_option,
 )
+from njrt.errors import ConfigurationError
 
 FlagValue = Any
 

@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from typing import Any, TextIO, cast
 
 from njc.commands.terminal.console import Console
+from njc.debug.trace_view.tables import cut_text
 from njc.project.report import format_count
-from njc.runs.trace_view.tables import cut_text
 from njrt.events import Asked, Began, Ended, Event, Replied, Streamed, Unanswered
-from njrt.observability.listeners import add_listener
-from njrt.rendering.writer import escape_unprintable
+from njrt.log.listeners import add_listener
+from njrt.values.rendering.writer import escape_unprintable
 
 DELAY_SECONDS = 0.5
 """Shorter calls are not shown."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.status_line import REPAINT_SECONDS, StatusLine, show_status
-from njc.trace_lines import (
+from njc.debug.trace_lines import (
     AskedLine,
     BeganLine,
     EndedLine,

@@ -14,23 +14,23 @@ import ast
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from njc.analysis.assignment import can_reach_end, find_unbound_at_end, is_endless_loop
-from njc.analysis.inference import TypeReader
-from njc.analysis.json_compatibility import find_json_problem
-from njc.analysis.types import Typed
-from njc.frontend.name_resolution import Definition, collect_bindings
-from njc.frontend.prompt_references import list_variables, parse_type
+from njc.compiler.analysis.assignment import can_reach_end, find_unbound_at_end, is_endless_loop
+from njc.compiler.analysis.inference import TypeReader
+from njc.compiler.analysis.json_compatibility import find_json_problem
+from njc.compiler.analysis.types import Typed
+from njc.compiler.frontend.name_resolution import Definition, collect_bindings
+from njc.compiler.frontend.prompt_references import list_variables, parse_type
 from njc.static.holes import Hole, list_imports_on_own_lines, split_import
+from njrt.data.private_names import mangle
 from njrt.execution.checks import find_snippet_problems
 from njrt.execution.guard.check import find_guard_problems, find_static_problems
 from njrt.execution.lowering import find_host_jumps
+from njrt.execution.scope.names import DeclaredNames
+from njrt.execution.scope.opening import open_scope
+from njrt.execution.scope.scope import Scope
 from njrt.execution.snippet_analysis import SnippetAnalysis, analyze_snippet
 from njrt.execution.symbols import SnippetNames, find_names
 from njrt.execution.tracebacks import format_syntax_error
-from njrt.private_names import mangle
-from njrt.scope.names import DeclaredNames
-from njrt.scope.opening import open_scope
-from njrt.scope.scope import Scope
 
 InPlaceCheck = Callable[[str], str | None]
 """Compiles the whole file with the code in its place; returns Python's complaint, or None."""

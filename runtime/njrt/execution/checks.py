@@ -13,14 +13,14 @@ import builtins
 import sys
 from collections.abc import Collection, Iterator, Sequence
 
+from njrt.data.private_names import unmangle
+from njrt.data.similar import find_similar
 from njrt.execution.lowering import HostJump, is_bare_super
+from njrt.execution.scope.advice import format_read_only_error, format_redefinition_error
+from njrt.execution.scope.bindings import Bound
+from njrt.execution.scope.scope import Scope
 from njrt.execution.snippet_analysis import SnippetAnalysis
 from njrt.execution.symbols import SnippetNames, format_line_prefix
-from njrt.private_names import unmangle
-from njrt.scope.advice import format_read_only_error, format_redefinition_error
-from njrt.scope.bindings import Bound
-from njrt.scope.scope import Scope
-from njrt.similar import find_similar
 
 MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__", "__debug__"})
 """Names that every module has; a block may read them although its prompt does not name them."""

@@ -17,9 +17,14 @@ from collections.abc import Callable, Collection, Set
 from functools import lru_cache, partial
 from types import CellType, CodeType, TracebackType
 
-from njrt.context import ContextMark
+from njrt.data.context import ContextMark
+from njrt.data.options import CodePolicy
+from njrt.data.outcome import UserValue
+from njrt.data.records import record
+from njrt.data.timeouts import DeadlineExceeded, call_with_timeout
 from njrt.effects import Refusal
 from njrt.execution.checks import MODULE_NAMES, find_snippet_problems
+from njrt.execution.gates import carry_gated, is_used
 from njrt.execution.guard.builtins import CHECKED_BUILTINS
 from njrt.execution.guard.check import find_guard_problems
 from njrt.execution.interruptions import select_catchable, wrap_async_manager, wrap_manager
@@ -39,17 +44,12 @@ from njrt.execution.lowering import (
 from njrt.execution.normalize import normalize
 from njrt.execution.parts import find_part_problems
 from njrt.execution.raised import RaisedError
+from njrt.execution.scope.bindings import Bound
+from njrt.execution.scope.scope import Scope
 from njrt.execution.snippet_analysis import SnippetAnalysis, analyze_snippet
 from njrt.execution.source_cache import register_source
 from njrt.execution.symbols import SnippetNames
 from njrt.execution.tracebacks import format_syntax_error, is_stack_deep
-from njrt.gates import carry_gated, is_used
-from njrt.options import CodePolicy
-from njrt.outcome import UserValue
-from njrt.records import record
-from njrt.scope.bindings import Bound
-from njrt.scope.scope import Scope
-from njrt.timeouts import DeadlineExceeded, call_with_timeout
 
 MAX_CHARACTERS = 100_000
 """Longer code is refused unparsed: compiling takes more than linear time and cannot be stopped."""

@@ -25,9 +25,9 @@ from functools import lru_cache
 from types import CodeType, ModuleType
 from typing import Any
 
+from njrt.data.records import record
 from njrt.execution.computing import READING_METHODS, is_computing
 from njrt.execution.interruptions import is_interruption
-from njrt.records import record
 from njrt.values.introspection import find_member, is_user_class
 
 Render = Callable[[str, Any], str]

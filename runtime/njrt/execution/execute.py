@@ -18,17 +18,17 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
+from njrt.data.outcome import Raised, UserValue
+from njrt.data.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
 from njrt.errors import CodeTimeLimitError
 from njrt.execution.compile import Snippet, prepare
+from njrt.execution.gates import hold_gate
 from njrt.execution.interruptions import is_cancellation
 from njrt.execution.lowering import ExitKind
 from njrt.execution.results import Execution, Failed, Jumped, Ran, make_execution, make_failure
+from njrt.execution.scope.names import read_cell
+from njrt.execution.scope.scope import Scope
 from njrt.execution.tracebacks import find_called_function, format_failure, leaves_block
-from njrt.gates import hold_gate
-from njrt.outcome import Raised, UserValue
-from njrt.scope.names import read_cell
-from njrt.scope.scope import Scope
-from njrt.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
 
 __all__ = [
     "Execution", "Failed", "Jumped", "Ran", "Snippet", "aexecute", "execute",

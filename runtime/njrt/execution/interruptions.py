@@ -28,9 +28,9 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
+from njrt.data.outcome import UserValue
+from njrt.data.timeouts import Interruption
 from njrt.errors import CallInDoubtError
-from njrt.outcome import UserValue
-from njrt.timeouts import Interruption
 
 ExceptionTypes = type[BaseException] | tuple[Any, ...]
 

@@ -26,10 +26,10 @@ from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import Any
 
+from njrt.data.private_names import mangle
+from njrt.data.records import record
 from njrt.execution.symbols import Declaration, FunctionNode, SnippetNames, find_bound_names
 from njrt.execution.syntax import compile_tree, parse_python
-from njrt.private_names import mangle
-from njrt.records import record
 
 HostJump = ast.Break | ast.Continue | ast.Return
 

@@ -26,13 +26,13 @@ import ast
 from collections.abc import Collection, Iterator
 from importlib import import_module
 
+from njrt.data.private_names import mangle
 from njrt.execution.guard.check import is_allowed_member, is_importable
+from njrt.execution.scope.bindings import Bound
+from njrt.execution.scope.scope import Scope
 from njrt.execution.symbols import SnippetNames
-from njrt.private_names import mangle
-from njrt.rendering.signatures import read_annotations
-from njrt.scope.bindings import Bound
-from njrt.scope.scope import Scope
 from njrt.values.introspection import get_class_namespace, get_mro, is_a
+from njrt.values.rendering.signatures import read_annotations
 
 _PLAIN_TYPES = (str, bytes, int, float, bool, type(None))
 

@@ -18,11 +18,11 @@ import fractions
 import uuid
 from collections.abc import Iterator
 
+from njrt.data.outcome import UserValue
+from njrt.execution.scope.advice import format_read_only_error
+from njrt.execution.scope.bindings import Bound
+from njrt.execution.scope.scope import Scope
 from njrt.execution.symbols import format_line_prefix
-from njrt.outcome import UserValue
-from njrt.scope.advice import format_read_only_error
-from njrt.scope.bindings import Bound
-from njrt.scope.scope import Scope
 from njrt.values.introspection import is_a
 
 _IMMUTABLE = (

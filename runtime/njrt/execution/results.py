@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from njrt.data.outcome import Broke, Continued, Outcome, Returned, UserValue
+from njrt.data.records import record
 from njrt.execution.compile import Snippet
 from njrt.execution.lowering import ExitKind
-from njrt.outcome import Broke, Continued, Outcome, Returned, UserValue
-from njrt.records import record
-from njrt.scope.advice import explain_call, explain_mistake
-from njrt.scope.bindings import Absent, Bound
+from njrt.execution.scope.advice import explain_call, explain_mistake
+from njrt.execution.scope.bindings import Absent, Bound
 
 
 @record

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from njrt.private_names import mangle
-from njrt.records import record
+from njrt.data.private_names import mangle
+from njrt.data.records import record
 
 SymbolTableKind = Literal["block", "function", "class", "comprehension", "annotation"]
 Declaration = ast.Global | ast.Nonlocal

@@ -22,15 +22,15 @@ import traceback
 from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType, TracebackType
 
+from njrt.data.outcome import UserValue
+from njrt.data.timeouts import call_with_timeout
 from njrt.errors import NaturalError
 from njrt.execution.interruptions import is_cancellation, is_interruption
 from njrt.execution.source_cache import is_snippet
-from njrt.outcome import UserValue
-from njrt.timeouts import call_with_timeout
 from njrt.values.introspection import find_member, get_class_name, is_a
 
 _RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_RUN_MODULES = ("njrt.session.question", "njrt.session.run_block")
+_RUN_MODULES = ("njrt.block.session.question", "njrt.block.session.run_block")
 """The modules with the functions that programs call to run a block or ask a model."""
 _MAX_FRAMES = 8
 _MESSAGE_SECONDS = 1.0

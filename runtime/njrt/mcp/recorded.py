@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from njrt.effect_json import effect_to_json, format_call
 from njrt.effects import Touch
 from njrt.errors import CallInDoubtError, RecordingMissingError
-from njrt.gates import call_key
+from njrt.execution.gates import call_key
+from njrt.values.effect_json import effect_to_json, format_call
 
 
 @dataclass(slots=True)
@@ -35,11 +35,11 @@ def use_recording(name: str, arguments: dict[str, Any], repeats: bool) -> Iterat
     Raises RecordingMissingError if a replayed recording does not have the call, and
     CallInDoubtError if a crash interrupted the call, which is not made again.
     """
-    from njrt.persistence.recording_file import RecordedTouch
-    from njrt.session.gate import read_call_result, write_call_result
-    from njrt.session.interception import RecordedSlot
-    from njrt.session.layered_model import find_recorder
-    from njrt.session.settings import get_settings
+    from njrt.block.session.gate import read_call_result, write_call_result
+    from njrt.block.session.interception import RecordedSlot
+    from njrt.block.session.layered_model import find_recorder
+    from njrt.block.session.settings import get_settings
+    from njrt.log.recording_file import RecordedTouch
     from njrt.values.failures import failure_to_json
 
     recorder, is_gated = find_recorder(get_settings(), os.environ), bool(call_key())

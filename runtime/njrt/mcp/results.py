@@ -11,9 +11,9 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
-from njrt.dataclass_json import InvalidJsonError, validate_value
-from njrt.media import Audio, Image
-from njrt.records import record
+from njrt.data.media import Audio, Image
+from njrt.data.records import record
+from njrt.values.dataclass_json import InvalidJsonError, validate_value
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, ContentBlock

@@ -5,7 +5,7 @@
     server.call("list_tables", {}, result=list[Table], wrapped=True)         [Table(name="users")]
 
 The first call starts the server or opens the URL. Calls by a block's code pass the gate
-(`njrt.gates`); calls by the program itself are recorded and replayed by `njrt.mcp.recorded`.
+(`njrt.execution.gates`); calls by the program itself are recorded and replayed by `njrt.mcp.recorded`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from concurrent.futures import Future, wait
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
-from njrt.context import free_in_child
+from njrt.data.context import free_in_child
 from njrt.errors import ConfigurationError, require_packages
 from njrt.mcp.recorded import use_recording
 from njrt.mcp.results import ToolConnectionError, ToolError, ToolTimeoutError, read_result

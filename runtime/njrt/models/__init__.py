@@ -9,7 +9,7 @@ choose                         from options and names to the model
 Each public name is loaded when it is first used.
 """
 
-from njrt.loading import load_module
+from njrt.data.loading import load_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _LOADED_LATER = {
 def __getattr__(name: str) -> object:
     """Load a public name when it is first used (PEP 562)."""
     if name not in _LOADED_LATER:
-        from njrt.options.removed import refuse_removed_name
+        from njrt.data.options.removed import refuse_removed_name
 
         refuse_removed_name(name)
         raise AttributeError(f"module 'njrt.models' has no attribute {name!r}")

@@ -18,8 +18,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, assert_never
 
-from njrt.media import Attachment
-from njrt.message_json import write_json
+from njrt.data.media import Attachment
+from njrt.data.message_json import write_json
+from njrt.data.records import record
 from njrt.messages import (
     Json,
     Message,
@@ -45,7 +46,6 @@ from njrt.models.request_parts import (
 from njrt.models.response import MalformedReplyError, read_token_count, validate_reply
 from njrt.models.server import Server
 from njrt.models.strict_schema import is_strict, make_strict_schema, unwrap_reply
-from njrt.records import record
 
 Body = dict[str, Any]
 """JSON on its way to the server."""

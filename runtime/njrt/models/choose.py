@@ -18,13 +18,19 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 
-from njrt.context import free_in_child
+from njrt.data.context import free_in_child
+from njrt.data.options import (
+    DEFAULTS,
+    ON_WORDS,
+    Options,
+    merge_option_layers,
+    read_environment_options,
+)
+from njrt.data.similar import find_similar
 from njrt.errors import ConfigurationError, NoModelError, find_opener
 from njrt.models.model import Model
 from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.wrapped import adapt_model
-from njrt.options import DEFAULTS, ON_WORDS, Options, merge_option_layers, read_environment_options
-from njrt.similar import find_similar
 
 DEFAULT_MODELS: Mapping[str, str] = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-6-sol"}
 """The model to use for each vendor if its key is set and no model is configured."""

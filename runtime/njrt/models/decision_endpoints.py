@@ -17,7 +17,7 @@ from njrt.errors import RejectedRequestError
 from njrt.messages import ModelMessage, Question, Reply, Request, Usage, UserMessage
 from njrt.models.remote import list_files
 from njrt.models.response import MalformedReplyError
-from njrt.questions import ESCAPE, LETTERS, check_probabilities, choose_answer
+from njrt.values.questions import ESCAPE, LETTERS, check_probabilities, choose_answer
 
 
 def write_state(request: Request) -> str:

@@ -17,9 +17,9 @@ import typing
 from collections.abc import Awaitable, Callable, Generator
 from functools import partial
 
-from njrt.coroutines import run_without_waiting
+from njrt.data.coroutines import run_without_waiting
+from njrt.data.records import record
 from njrt.messages import Protocol, Reply, Request
-from njrt.records import record
 
 T = typing.TypeVar("T")
 Asked = typing.TypeVar("Asked")

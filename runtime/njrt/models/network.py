@@ -18,7 +18,7 @@ from contextlib import suppress
 from contextvars import Context
 from typing import Any, TypeVar
 
-from njrt.timeouts import make_service_thread
+from njrt.data.timeouts import make_service_thread
 
 T = TypeVar("T")
 

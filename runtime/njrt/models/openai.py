@@ -17,9 +17,10 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Literal, assert_never
 
+from njrt.data.media import Attachment
+from njrt.data.message_json import hash_json, write_json
+from njrt.data.records import record, replace
 from njrt.errors import ConfigurationError, ModelNotFoundError
-from njrt.media import Attachment
-from njrt.message_json import hash_json, write_json
 from njrt.messages import (
     Message,
     ModelMessage,
@@ -44,8 +45,7 @@ from njrt.models.request_parts import (
 from njrt.models.response import MalformedReplyError, parse_json, read_token_count, validate_reply
 from njrt.models.server import OWN_KEY_VARIABLE, Server
 from njrt.models.strict_schema import is_strict, make_strict_schema, unwrap_reply
-from njrt.questions import LETTERS, read_letters
-from njrt.records import record, replace
+from njrt.values.questions import LETTERS, read_letters
 
 Body = dict[str, Any]
 """JSON on its way to a server."""

@@ -8,8 +8,8 @@ They are those at the package's release, for the standard tier.
 
 from __future__ import annotations
 
+from njrt.data.records import replace
 from njrt.messages import Usage
-from njrt.records import replace
 
 
 def compute_cost(name: str, usage: Usage, cache_writes: int = 0) -> float | None:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, assert_never
 
+from njrt.data.media import Attachment
 from njrt.errors import (
     ConfigurationError,
     ModelError,
@@ -23,7 +24,6 @@ from njrt.errors import (
     ServerError,
     require_packages,
 )
-from njrt.media import Attachment
 from njrt.messages import (
     Json,
     ModelMessage,

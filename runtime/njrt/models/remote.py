@@ -16,6 +16,9 @@ from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from operator import attrgetter
 from typing import Any, ClassVar
 
+from njrt.data.loading import load_module
+from njrt.data.media import Attachment
+from njrt.data.records import replace
 from njrt.errors import (
     LimitError,
     ModelError,
@@ -25,8 +28,6 @@ from njrt.errors import (
     ServerError,
     require_packages,
 )
-from njrt.loading import load_module
-from njrt.media import Attachment
 from njrt.messages import Protocol, Reply, Request, Usage, UserMessage
 from njrt.models.http_client import (
     Bill,
@@ -47,7 +48,6 @@ from njrt.models.server import (
     make_model_error,
     read_server_message,
 )
-from njrt.records import replace
 
 MAX_RETRIES = 3
 """Retries by the SDK after a lost connection or HTTP 408, 409, 429, 5xx."""

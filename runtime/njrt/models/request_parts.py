@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from njrt.data.media import Attachment
 from njrt.errors import RejectedRequestError
-from njrt.media import Attachment
 from njrt.messages import Json, Message, ModelMessage, ToolCall, UserMessage
 from njrt.models.response import MalformedReplyError, parse_json
 

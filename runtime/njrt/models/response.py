@@ -40,7 +40,7 @@ def parse_json(text: str | bytes) -> Any:
 
 def validate_reply(value: Any, expected: type[T]) -> T:
     """Return the dataclass `expected` from JSON; raise MalformedReplyError with the wrong field."""
-    from njrt.dataclass_json import InvalidJsonError, validate_value
+    from njrt.values.dataclass_json import InvalidJsonError, validate_value
 
     try:
         reply: T = validate_value(value, expected)

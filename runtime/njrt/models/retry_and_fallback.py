@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from njrt.coroutines import run_without_waiting
+from njrt.data.coroutines import run_without_waiting
 from njrt.errors import (
     ConfigurationError,
     LimitError,

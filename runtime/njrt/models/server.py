@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
+from njrt.data.records import record
 from njrt.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -25,7 +26,6 @@ from njrt.errors import (
 )
 from njrt.models.http_client import was_sent
 from njrt.models.response import escape_surrogates
-from njrt.records import record
 
 OWN_KEY_VARIABLE = "NJC_API_KEY"
 """The environment variable with the key for the server at NJC_BASE_URL."""

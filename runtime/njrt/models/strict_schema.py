@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from njrt.message_json import write_json
+from njrt.data.message_json import write_json
 from njrt.messages import Json, ModelMessage, Reply, make_object_schema
 from njrt.models.response import MalformedReplyError, parse_json
 from njrt.values.json_unions import list_alternatives

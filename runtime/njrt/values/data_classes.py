@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass
 from types import FunctionType
 from typing import Any
 
-from njrt.outcome import UserValue
+from njrt.data.outcome import UserValue
 from njrt.values.introspection import VALUE_CLASSES, is_user_class, read_attributes
 
 

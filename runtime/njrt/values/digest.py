@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from njrt.outcome import UserValue
+from njrt.data.outcome import UserValue
 from njrt.values.encode import MAX_ENCODED_OBJECTS, Encoder, NotEncodableError
 from njrt.values.introspection import find_member, is_exactly
 

@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
-from njrt.media import Audio, Document, Image
-from njrt.outcome import UserValue
-from njrt.records import record
+from njrt.data.media import Audio, Document, Image
+from njrt.data.outcome import UserValue
+from njrt.data.records import record
 from njrt.values.introspection import (
     VALUE_CLASSES,
     find_member,

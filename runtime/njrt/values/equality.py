@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 
-from njrt.outcome import UserValue
+from njrt.data.outcome import UserValue
 from njrt.values.introspection import (
     find_member,
     list_slots,

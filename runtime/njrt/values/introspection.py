@@ -25,7 +25,7 @@ from types import (
 )
 from typing import Any, Final, TypeGuard, TypeVar
 
-from njrt.outcome import UserValue
+from njrt.data.outcome import UserValue
 
 _get_qualified_name = type.__dict__["__qualname__"].__get__
 _get_bases = type.__dict__["__bases__"].__get__

@@ -18,8 +18,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+from njrt.data.outcome import UserValue
 from njrt.messages import Json, WrittenFloat
-from njrt.outcome import UserValue
 from njrt.values.adapters import get_adapter
 from njrt.values.json_unions import (
     CONTAINER,

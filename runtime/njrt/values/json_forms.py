@@ -21,8 +21,8 @@ from functools import lru_cache, partial
 from itertools import count
 from typing import Annotated, Any
 
+from njrt.data.outcome import UserValue
 from njrt.messages import Json
-from njrt.outcome import UserValue
 from njrt.values.adapters import (
     DeclaredType,
     convert_classes,

@@ -14,8 +14,8 @@ from decimal import Decimal
 from itertools import combinations
 from typing import Any
 
-from njrt.aliases import Json
-from njrt.outcome import UserValue
+from njrt.data.aliases import Json
+from njrt.data.outcome import UserValue
 
 JsonValue = Any
 """A value as returned by `json.loads`."""

@@ -22,8 +22,8 @@ from functools import partial
 from operator import is_
 from typing import Any
 
-from njrt.outcome import UserValue
-from njrt.records import record
+from njrt.data.outcome import UserValue
+from njrt.data.records import record
 from njrt.values.introspection import (
     Slot,
     find_member,

@@ -16,7 +16,7 @@ from workplace import GREETING, Workplace
 from njc import __version__
 from njc.commands import COMMANDS, read_summary
 from njc.commands import njc as njc_command
-from njc.frontend.diagnostics import SEVERITIES
+from njc.compiler.frontend.diagnostics import SEVERITIES
 from spsbench.cli import main as spsbench_command
 
 
@@ -164,7 +164,7 @@ def test_completion_knows_the_commands(here: Workplace) -> None:
 def test_a_command_imports_only_what_it_needs(here: Workplace) -> None:
     program = (
         "import sys; sys.argv = ['njc', '--version']; from njc.cli import main; main();"
-        "print(sorted(sys.modules.keys() & {'click', 'njrt', 'ast', 'njc.project.build', 'njc.compiler'}))"
+        "print(sorted(sys.modules.keys() & {'click', 'njrt', 'ast', 'njc.project.build', 'njc.compiler.compiler'}))"
     )
     assert here.python(
         "-S", "-E", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {program}"
@@ -174,7 +174,7 @@ def test_a_command_imports_only_what_it_needs(here: Workplace) -> None:
     unchanged = (
         "import sys; sys.argv = ['njc', 'build', 'a.njpy'];"
         "import atexit; atexit.register(lambda: print(sorted(sys.modules.keys() & "
-        "{'njc.compiler', 'concurrent.futures', 'watchfiles', 'asyncio', 'pydantic'})));"
+        "{'njc.compiler.compiler', 'concurrent.futures', 'watchfiles', 'asyncio', 'pydantic'})));"
         "from njc.cli import main; main()"
     )
     assert here.python("-c", unchanged).stdout == "[]\n"

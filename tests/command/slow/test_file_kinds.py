@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from workplace import GREETING, Workplace, clean_environment
 
-from njrt.private_files import name_temporary
+from njrt.data.private_files import name_temporary
 from waiting import HANG_SECONDS, wait_until
 
 PACKAGE = {

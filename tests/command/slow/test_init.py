@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from workplace import Workplace
 
 from njc import __version__
-from njc.commands.setup.init import find_requirement
+from njc.commands.init import find_requirement
 
 FILES = [
     *(".github/workflows/test.yml", ".gitignore", "README.md", "pyproject.toml"),

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
-from njrt.options import Options
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
+from njrt.data.options import Options
 from njrt.values.json_forms import make_json_form
 
 HEAD = '''\

@@ -29,11 +29,11 @@ from test_random_programs import (
     written,
 )
 
-from njc.codegen.linemap import parse_line_map
-from njc.compiler import compile_source, parse_compiled_tree
-from njc.frontend.source import SourceFile
-from njrt.options import Options
-from njrt.session.settings import using
+from njc.compiler.codegen.linemap import parse_line_map
+from njc.compiler.compiler import compile_source, parse_compiled_tree
+from njc.compiler.frontend.source import SourceFile
+from njrt.block.session.settings import using
+from njrt.data.options import Options
 from njrt.testing import Scripted
 
 NOTING = """

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_programs import outcome_of
 
-from njrt.options import Jumps
+from njrt.data.options import Jumps
 
 PRELUDE = """
 import asyncio, contextlib

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from njc.commands.compiling.show import describe_source
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.commands.show import describe_source
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 
 ROOT = Path(__file__).parents[3]
 RUFF = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.which("ruff")

@@ -6,9 +6,9 @@ import json
 import re
 from pathlib import Path
 
-from njc.runs.dap.adapter import CAPABILITIES, HELP
-from njc.runs.dap.requests import LaunchArguments
-from njc.runs.timeline.breakpoints import parse_breakpoint
+from njc.debug.dap.adapter import CAPABILITIES, HELP
+from njc.debug.dap.requests import LaunchArguments
+from njc.debug.timeline.breakpoints import parse_breakpoint
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = (ROOT / "docs" / "reference" / "editors.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from piped import Debug
 
-from njc.runs.debug.commands import COMMANDS, format_help
+from njc.debug.lines.commands import COMMANDS, format_help
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "debugging.md").read_text()
 TEXTS = re.findall(r"^```text\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)

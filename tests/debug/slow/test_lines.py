@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from piped import SCRIPTED, Debug, answers
 
 from njc.commands import njc
-from njc.frontend.source import SourceFile
-from njc.runs.debug.commands import COMMANDS
-from njc.runs.debug.stop_report import list_lines
+from njc.compiler.frontend.source import SourceFile
+from njc.debug.lines.commands import COMMANDS
+from njc.debug.lines.stop_report import list_lines
 from waiting import HANG_SECONDS
 
 CITATIONS = (

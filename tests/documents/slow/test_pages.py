@@ -16,7 +16,7 @@ from fences import ROOT, Fence, read_fences
 from page_runner import PageRunner, split_session
 
 from njc.commands import njc
-from njc.commands.setup.init import fill_templates
+from njc.commands.init import fill_templates
 from spsbench.cli import main as spsbench
 
 PAGES = [

@@ -13,7 +13,7 @@ from reference import PAGES, write_reference
 import njrt
 from njc.commands import COMMANDS
 from njc.commands import njc as njc_command
-from njc.frontend.diagnostics import SEVERITIES
+from njc.compiler.frontend.diagnostics import SEVERITIES
 from spsbench.cli import main as spsbench
 
 

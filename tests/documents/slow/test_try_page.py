@@ -22,7 +22,7 @@ from fences import ROOT
 from try_page import EXAMPLES, vendor_pyodide
 
 from chromium import Chromium, find_chromium
-from njc.frontend.diagnostics import SEVERITIES
+from njc.compiler.frontend.diagnostics import SEVERITIES
 
 pytestmark = [
     pytest.mark.skipif(find_chromium() is None, reason="no Chromium is installed"),

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from njc.commands import COMMANDS
-from njc.frontend.markers import match_opening
-from njc.frontend.prompt_references import Reference, find_tags
-from njrt.options import OPTION_NAMES
+from njc.compiler.frontend.markers import match_opening
+from njc.compiler.frontend.prompt_references import Reference, find_tags
+from njrt.data.options import OPTION_NAMES
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "editors" / "vscode"
@@ -58,7 +58,7 @@ def test_the_commands_of_njc_that_are_started_exist() -> None:
 
 
 def test_the_request_for_the_compiled_text_is_that_of_the_server() -> None:
-    features = pytest.importorskip("njc.editors.language_server.serving.features")
+    features = pytest.importorskip("njc.editors.lsp.serving.features")
     assert f'"{features.COMPILED_TEXT}"' in SOURCES
 
 

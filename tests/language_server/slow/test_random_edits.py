@@ -10,15 +10,15 @@ import pytest
 from language_programs import PROGRAMS, edit_at_random, make_document, name_program
 from pygls.workspace import PositionCodec
 
-from njc.editors.language_server.answers.actions import list_corrections
-from njc.editors.language_server.answers.completion import complete
-from njc.editors.language_server.answers.folds import list_folds, list_lenses
-from njc.editors.language_server.answers.highlighting import list_tokens
-from njc.editors.language_server.answers.hover import describe_place
-from njc.editors.language_server.answers.navigation import find_definitions, find_references
-from njc.editors.language_server.answers.rename import RenameRefused, find_renamed, rename
-from njc.editors.language_server.serving.conversion import Converter
-from njc.editors.language_server.texts.documents import Document
+from njc.editors.lsp.answers.actions import list_corrections
+from njc.editors.lsp.answers.completion import complete
+from njc.editors.lsp.answers.folds import list_folds, list_lenses
+from njc.editors.lsp.answers.highlighting import list_tokens
+from njc.editors.lsp.answers.hover import describe_place
+from njc.editors.lsp.answers.navigation import find_definitions, find_references
+from njc.editors.lsp.answers.rename import RenameRefused, find_renamed, rename
+from njc.editors.lsp.serving.conversion import Converter
+from njc.editors.lsp.texts.documents import Document
 
 EDITS = 6
 

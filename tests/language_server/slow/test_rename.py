@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from language_programs import PROGRAMS, make_document, name_program, open_program
 
-from njc.editors.language_server.answers.rename import RenameRefused, rename
-from njc.editors.language_server.texts.documents import Document, apply_edits
+from njc.editors.lsp.answers.rename import RenameRefused, rename
+from njc.editors.lsp.texts.documents import Document, apply_edits
 
 NEW_NAME = "renamed_by_the_editor"
 

@@ -20,7 +20,7 @@ Message = dict[str, Any]
 
 FAILING = """
 import sys
-from njc.editors.language_server.serving.features import make_server
+from njc.editors.lsp.serving.features import make_server
 
 def fail(params):
     raise ZeroDivisionError("the handler failed")

@@ -16,16 +16,16 @@ import anthropic_server
 import openai_server
 from anthropic_server import AnthropicServer
 from loopback import Answer, Drop, Garbage, Loopback, Raw, Response, Seen, Status, Stream
+from njrt.block.session.limits import Limits, Meter, Metered
+from njrt.data.options.budget import Budget
 from njrt.errors import CostLimitError, LimitError, ModelError, NaturalError, ServerError
+from njrt.log.budgets.budgeted import Budgeted, estimate_call
+from njrt.log.budgets.ledger import list_accounts
+from njrt.log.sqlite_store import MemoryStore
 from njrt.messages import Reply, Request, Usage, UserMessage
 from njrt.models.http_client import Bill
 from njrt.models.model import LayeredModel, Model
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel, is_failure
-from njrt.options.budget import Budget
-from njrt.persistence.sqlite_store import MemoryStore
-from njrt.production.budgets.budgeted import Budgeted, estimate_call
-from njrt.production.budgets.ledger import list_accounts
-from njrt.session.limits import Limits, Meter, Metered
 from njrt.stores import Store
 from vendors import VENDORS
 

@@ -20,14 +20,14 @@ import anthropic_server
 import openai_server
 from conversations import PLAIN, TOOLS
 from loopback import Garbage, Loopback, Raw, Response
-from njrt.errors import AuthenticationError, ModelError, ServerError
-from njrt.message_json import (
+from njrt.data.message_json import (
     format_json_line,
     hash_conversation,
     message_to_json,
     reply_from_json,
     reply_to_json,
 )
+from njrt.errors import AuthenticationError, ModelError, ServerError
 from njrt.messages import Reply, Request, ToolMessage, ToolResult, UserMessage
 from njrt.models.anthropic import Anthropic, make_message_body
 from njrt.models.openai import OpenAI, make_completion_body

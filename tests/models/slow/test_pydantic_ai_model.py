@@ -15,6 +15,8 @@ import pytest
 import njrt
 from conversations import CONVERSATIONS, PLAIN, TOOLS
 from loopback import Drop, Garbage, Hang, Raw, Response, Status, Stream
+from njrt.block.session.run_block import run
+from njrt.data.options import Options
 from njrt.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -25,8 +27,6 @@ from njrt.errors import (
 )
 from njrt.messages import Request, Usage, UserMessage
 from njrt.models.choose import choose_model
-from njrt.options import Options
-from njrt.session.run_block import run
 from openai_server import OpenAIServer, calls, completion, says
 from processes import run_python
 from waiting import HANG_SECONDS

@@ -18,8 +18,8 @@ from conversations import PLAIN, TOOLS
 from loopback import Stream
 from njrt.errors import ServerError
 from njrt.events import Event, Streamed
+from njrt.log.listeners import add_listener
 from njrt.messages import Request
-from njrt.observability.listeners import add_listener
 from openai_server import OpenAIServer, calls, completion, says, split_completion
 from vendors import VENDORS, Vendor
 from waiting import HANG_SECONDS

@@ -13,8 +13,8 @@ import pytest
 from kernels import KERNEL, kernels  # noqa: F401
 
 import njrt
-from njc.notebook.extension import UNMARKED, CellError, compile_cell, load
-from njrt.options import Options
+from njc.editors.notebook.extension import UNMARKED, CellError, compile_cell, load
+from njrt.data.options import Options
 from njrt.testing import Scripted, run
 
 nbformat = pytest.importorskip("nbformat")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from njc.evaluation.execution_trace import LineStep
-from njc.evaluation.repair.testing import FailedTests, PassedTests, run_tests
+from njc.measure.execution_trace import LineStep
+from njc.measure.repair.testing import FailedTests, PassedTests, run_tests
 
 TOTAL = (
     "def total(prices):\n    spent = 0\n    for p in prices:\n        spent = p\n    return spent\n"

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.decisions import PendingEffect
+from njrt.data.decisions import PendingEffect
 from njrt.effects import BindOutputs, Effect, ReturnAnswer, Run
-from njrt.production.approval.file import ApprovalsFile
-from njrt.production.approval.question import describe_question
-from njrt.production.approval.terminal import PROMPT as PROMPT_TEXT
+from njrt.guests.approval.file import ApprovalsFile
+from njrt.guests.approval.question import describe_question
+from njrt.guests.approval.terminal import PROMPT as PROMPT_TEXT
 from njrt.testing import run
 
 PROGRAM = '''
@@ -208,7 +208,7 @@ total = 0
     ).replace("total = add(total)", "total += outer()")
     source = source.replace("range(3)", "range(1)")
     source = source.replace("import sys\n", "import sys, time\n")
-    slow = "import os, njrt.production.approval.terminal as t\nask = t.Terminal.ask\ndef wait(self, prompt):\n    from njrt.timeouts import clock\n    clock._stopped_seconds -= 1000\n    return ask(self, prompt)\nt.Terminal.ask = wait\n"
+    slow = "import os, njrt.guests.approval.terminal as t\nask = t.Terminal.ask\ndef wait(self, prompt):\n    from njrt.data.timeouts import clock\n    clock._stopped_seconds -= 1000\n    return ask(self, prompt)\nt.Terminal.ask = wait\n"
     settings = "max_code_seconds=60, max_seconds=60"
     assert person.run("y", "y", settings=settings, source=slow + source) == 0, person.seen
     assert person.output == "total 1\n"

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 import njrt
+from njrt.log.cache import Cache, ReplyStore, make_request_key, open_cache_file
 from njrt.messages import ModelMessage, Reply, Request, Tool, ToolCall, Usage, UserMessage
 from njrt.models.model import LayeredModel
 from njrt.models.openai import OpenAI
 from njrt.models.retry_and_fallback import FallbackModel
-from njrt.persistence.cache import Cache, ReplyStore, make_request_key, open_cache_file
 from njrt.stores import Store
 from njrt.testing import Said, Scripted
 from openai_server import OpenAIServer, says
@@ -110,7 +110,7 @@ def test_who_asks_and_for_how_long_is_not(change: dict[str, Any]) -> None:
 
 def test_the_key_is_the_same_in_every_process() -> None:
     program = (
-        "from njrt.persistence.cache import make_request_key; from njrt.messages import *;"
+        "from njrt.log.cache import make_request_key; from njrt.messages import *;"
         "print(make_request_key(Request('system', (UserMessage('A'),), (Tool('run', 'Run Python.', {'type': 'object'}),)), 'm'))"
     )
     said = run_python("-c", program, check=True)
@@ -232,7 +232,7 @@ def test_a_folder_that_cannot_be_used_costs_one_warning(
 FULL = """
 import resource, signal, sys
 from njrt.errors import StoreError
-from njrt.persistence.cache import open_cache_file
+from njrt.log.cache import open_cache_file
 store = open_cache_file(sys.argv[1])
 store.put("before", "x")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

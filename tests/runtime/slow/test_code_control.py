@@ -18,13 +18,13 @@ from playing import FailedCode, Refused, aplay, message_of, play, ready
 from programs import Program, ended_by
 
 from case_programs import read_program
+from njrt.data.jumps import Break, Continue, Return
+from njrt.data.outcome import Broke, Continued, Raised, Returned
 from njrt.effects import Refusal
 from njrt.errors import EffectLimitError
 from njrt.execution.compile import MAX_CHARACTERS
 from njrt.execution.execute import Failed, Jumped, Ran, execute, prepare
-from njrt.jumps import Break, Continue, Return
-from njrt.outcome import Broke, Continued, Raised, Returned
-from njrt.scope.opening import make_scope
+from njrt.execution.scope.opening import make_scope
 
 
 def outcome_of(source: str, labels: str = "break continue return"):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from njrt.effects import Refusal
 from njrt.execution.execute import Failed, Jumped, Ran, Snippet, execute, prepare
-from njrt.scope.opening import make_scope
+from njrt.execution.scope.opening import make_scope
 
 untouched = [1, 2, 3]
 TOKENS = [

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from playing import FailedCode, play
 
-from njrt.jumps import Break, Continue, Return
+from njrt.data.jumps import Break, Continue, Return
 
 EXPRESSIONS = ["a + 1", "b * 2", "t", "turn", "a - b + r", "(t := t + 1)", "sum([a, t])", "r"]
 CONDITIONS = ["a % 2", "turn", "b > t", "t == 1", "not turn", "a < b"]

@@ -21,10 +21,10 @@ from programs import Program, ended_by
 
 import njrt
 from case_programs import read_program
-from njrt.gates import find_gate
+from njrt.block.session.limits import list_open_meters
+from njrt.execution.gates import find_gate
+from njrt.log.accounts import _open_runs
 from njrt.messages import Reply, Request, ToolCall, UserMessage
-from njrt.observability.accounts import _open_runs
-from njrt.session.limits import list_open_meters
 from njrt.testing import Scripted, run
 from waiting import HANG_SECONDS
 

@@ -28,11 +28,11 @@ import pydantic
 import pytest
 
 import njrt
+from njrt.data.outcome import Raised
 from njrt.errors import CodeTimeLimitError
 from njrt.execution.contained import process
 from njrt.execution.execute import Failed, Jumped, Ran, Snippet, aexecute, execute, prepare
-from njrt.outcome import Raised
-from njrt.scope.opening import make_scope
+from njrt.execution.scope.opening import make_scope
 from processes import run_python
 
 pytestmark = pytest.mark.usefixtures("contained")

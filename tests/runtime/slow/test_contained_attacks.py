@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import pytest
 
 import njrt
+from njrt.data.outcome import Raised
 from njrt.execution.contained.process import start_server
 from njrt.execution.execute import Snippet, execute, prepare
 from njrt.execution.results import Execution, Failed, Jumped, Ran
-from njrt.outcome import Raised
-from njrt.scope.opening import make_scope
+from njrt.execution.scope.opening import make_scope
 from njrt.testing import run
 
 pytestmark = pytest.mark.usefixtures("contained")

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from contained_scene import make_functions, make_scene
 
+from njrt.data.outcome import Raised
 from njrt.execution.execute import Failed, Jumped, Ran, Snippet, execute, prepare
-from njrt.outcome import Raised
-from njrt.scope.bindings import Bound
-from njrt.scope.opening import make_scope
+from njrt.execution.scope.bindings import Bound
+from njrt.execution.scope.opening import make_scope
 
 pytestmark = pytest.mark.usefixtures("contained")
 

@@ -14,9 +14,9 @@ import njrt
 from anthropic_server import AnthropicServer, message, text, tool_use
 from case_programs import read_program
 from loopback import Loopback
+from njrt.data.options import Options
 from njrt.models.anthropic import Anthropic
 from njrt.models.openai import OpenAI
-from njrt.options import Options
 from openai_server import KEY, OpenAIServer, calls, says
 
 pytest.importorskip("openai")

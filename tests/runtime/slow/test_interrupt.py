@@ -17,13 +17,13 @@ import pytest
 from playing import aplay, ready
 from programs import Program, ended_by
 
-import njrt.decisions
+import njrt.data.decisions
 from case_programs import read_program
-from njrt.context import _stacks
+from njrt.data.context import _stacks
+from njrt.data.timeouts import DeadlineExceeded, Interruption, await_with_timeout, call_with_timeout
 from njrt.errors import CodeTimeLimitError, TimeLimitError
 from njrt.execution.execute import execute
-from njrt.scope.opening import make_scope
-from njrt.timeouts import DeadlineExceeded, Interruption, await_with_timeout, call_with_timeout
+from njrt.execution.scope.opening import make_scope
 from processes import run_python
 from waiting import HANG_SECONDS
 
@@ -117,7 +117,7 @@ def stop_a_hundred_calls(inner: Callable[[], object]) -> int:
 def test_no_exception_is_raised_after_the_call(
     inner: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("njrt.timeouts._TICK_SECONDS", 0.001)
+    monkeypatch.setattr("njrt.data.timeouts._TICK_SECONDS", 0.001)
     with ThreadPoolExecutor(3) as pool:
         others = [pool.submit(stop_a_hundred_calls, inner) for _ in range(3)]
         assert stop_a_hundred_calls(inner) > 0
@@ -125,13 +125,16 @@ def test_no_exception_is_raised_after_the_call(
 
 
 def test_nothing_stays_open_if_a_with_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("njrt.timeouts._TICK_SECONDS", 0.0005)
+    monkeypatch.setattr("njrt.data.timeouts._TICK_SECONDS", 0.0005)
     # Python drops an exception in a finalizer; pytest's report of it would be interrupted as well.
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
 
     def open_and_close() -> None:
         while True:
-            with njrt.using(intercept=lambda pending: njrt.decisions.Accept()), njrt.limit(calls=1):
+            with (
+                njrt.using(intercept=lambda pending: njrt.data.decisions.Accept()),
+                njrt.limit(calls=1),
+            ):
                 pass
 
     for _ in range(100):
@@ -150,7 +153,7 @@ def test_no_thread_is_left_when_no_call_is_open() -> None:
 TRACED = """\
 import sys, threading
 from contextlib import suppress
-from njrt.timeouts import DeadlineExceeded, call_with_timeout
+from njrt.data.timeouts import DeadlineExceeded, call_with_timeout
 
 def endless():
     while True:
@@ -208,7 +211,7 @@ def test_no_signal_handler_is_set() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_regions_work_in_a_forked_child() -> None:
     program = (
-        "import os, sys, warnings\nwarnings.simplefilter('ignore')\nfrom njrt.timeouts import *\n"
+        "import os, sys, warnings\nwarnings.simplefilter('ignore')\nfrom njrt.data.timeouts import *\n"
         "def loop():\n    while True: pass\n"
         "def stopped():\n    try:\n        call_with_timeout(0.2, loop)\n    except DeadlineExceeded: return 7\n"
         "stopped()\nchild = os.fork()\nif child == 0: os._exit(stopped())\n"

@@ -11,9 +11,9 @@ import pytest
 from programs import Program
 
 import njrt
-from njrt.rendering.describe import describe_variable, render_value
-from njrt.rendering.one_line import write_brief
-from njrt.rendering.redaction import Redactor
+from njrt.values.rendering.describe import describe_variable, render_value
+from njrt.values.rendering.one_line import write_brief
+from njrt.values.rendering.redaction import Redactor
 
 SECRET = "hunter2-canary"
 

@@ -16,12 +16,12 @@ import pytest
 
 import njrt
 from loopback import Answer, Hang, Response, Seen, Status
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
-from njrt.decisions import Accept
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
+from njrt.data.decisions import Accept
 from njrt.errors import CallLimitError, ModelError
+from njrt.log.accounts import Totals
 from njrt.models.network import close_network
-from njrt.observability.accounts import Totals
 from openai_server import KEY, OpenAIServer, decides, says
 
 

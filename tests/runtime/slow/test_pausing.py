@@ -12,7 +12,7 @@ import pytest
 import njrt
 from njrt import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
 from njrt.effects import Run
-from njrt.persistence.recorder import Recorder
+from njrt.log.recorder import Recorder
 from njrt.testing import Said, run
 from processes import run_python
 

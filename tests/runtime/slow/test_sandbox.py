@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from case_programs import read_program
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
 from waiting import HANG_SECONDS
 
 ROOT = Path(__file__).parents[3]

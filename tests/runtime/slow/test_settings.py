@@ -18,15 +18,15 @@ from programs import Program, ended_by
 
 import njrt
 from case_programs import read_program
-from njrt.errors import ConfigurationError
-from njrt.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES, Options
-from njrt.session.settings import (
+from njrt.block.session.settings import (
     NO_SETTINGS,
     freeze_options,
     get_settings,
     read_environment,
     resolve_options,
 )
+from njrt.data.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES, Options
+from njrt.errors import ConfigurationError
 from njrt.testing import Scripted, run
 from openai_server import KEY, OpenAIServer, calls, says
 from processes import run_python
@@ -435,7 +435,7 @@ def test_an_environment_that_records_leaves_scripted_models_alone(
 def test_every_variable_that_a_block_reads_is_read_from_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    texts = [file.read_text() for file in Path(njrt.session.__file__).parent.glob("*.py")]
+    texts = [file.read_text() for file in Path(njrt.block.session.__file__).parent.glob("*.py")]
     names = {name for text in texts for name in re.findall(r'(?<!os\.)environ\.get\("(\w+)"', text)}
     assert {"NJC_TRACE", "NJC_STORE", "NJC_BUDGET"} < names
     for name in names:

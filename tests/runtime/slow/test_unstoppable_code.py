@@ -21,10 +21,10 @@ from contextlib import contextmanager
 import pytest
 from playing import ready
 
+from njrt.data.timeouts import DeadlineExceeded, _Timer, call_with_timeout
 from njrt.errors import CodeTimeLimitError
 from njrt.execution.execute import aexecute, execute
-from njrt.scope.opening import make_scope
-from njrt.timeouts import DeadlineExceeded, _Timer, call_with_timeout
+from njrt.execution.scope.opening import make_scope
 from processes import run_python
 from waiting import HANG_SECONDS
 
@@ -253,7 +253,7 @@ STOPPED_BELOW = """
 import _testcapi
 assert _testcapi.run_in_subinterp('''
 import itertools
-from njrt.timeouts import DeadlineExceeded, call_with_timeout
+from njrt.data.timeouts import DeadlineExceeded, call_with_timeout
 try:
     call_with_timeout(0.2, lambda: [None for _ in itertools.count() if False])
 except DeadlineExceeded:
@@ -272,7 +272,7 @@ def test_a_subinterpreter_has_the_limit_and_ends() -> None:
 def test_a_system_without_threads_for_once_does_not_end_all_limits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("njrt.timeouts._timer", _Timer())
+    monkeypatch.setattr("njrt.data.timeouts._timer", _Timer())
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", _fail_to_start)
         with pytest.raises(RuntimeError, match="new thread"):

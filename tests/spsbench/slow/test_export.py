@@ -13,11 +13,11 @@ from click.testing import CliRunner, Result
 from test_repair import FIRST, TOTAL, write
 
 import njrt
-from njc.compiler import compile_source
-from njc.evaluation.repair.annotate import remove_step_comments
-from njc.evaluation.repair.testing import FailedTests, PassedTests, run_tests
-from njc.frontend.source import SourceFile
-from njrt.dataclass_json import from_json, to_json
+from njc.compiler.compiler import compile_source
+from njc.compiler.frontend.source import SourceFile
+from njc.measure.repair.annotate import remove_step_comments
+from njc.measure.repair.testing import FailedTests, PassedTests, run_tests
+from njrt.values.dataclass_json import from_json, to_json
 from spsbench.cli import main
 from spsbench.export.command import KNOWN_DATA
 from spsbench.export.records import EffectRecord, RepairRecord, list_fields, redact_effect

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from njc.evaluation.repair.testing import FailedTests, PassedTests, run_tests
+from njc.measure.repair.testing import FailedTests, PassedTests, run_tests
 from spsbench.cli import main
 from spsbench.repair.mutants import list_mutations
 from spsbench.repair.problems import parse_repair_problems

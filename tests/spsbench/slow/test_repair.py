@@ -12,9 +12,9 @@ from types import ModuleType
 import pytest
 from click.testing import CliRunner, Result
 
-from njc.evaluation.repair.loop import RepairBudget
-from njc.evaluation.repair.reply import complete_program, find_program, read_rationale
-from njc.evaluation.repair.testing import FailedTests, PassedTests, run_tests
+from njc.measure.repair.loop import RepairBudget
+from njc.measure.repair.reply import complete_program, find_program, read_rationale
+from njc.measure.repair.testing import FailedTests, PassedTests, run_tests
 from njc.static.generate import GenerationCost
 from openai_server import OpenAIServer, says
 from spsbench.cli import main

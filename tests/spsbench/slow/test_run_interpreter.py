@@ -6,9 +6,9 @@ import pytest
 
 from njrt.errors import CallLimitError, EffectLimitError
 from njrt.events import Event, Performed
+from njrt.log.cache import ReplyStore, open_cache_file
 from njrt.messages import Request
 from njrt.models.model import LayeredModel
-from njrt.persistence.cache import ReplyStore, open_cache_file
 from njrt.testing import Said, Scripted, call
 from spsbench.llm import llm, use_model
 from spsbench.results import TrialLimits

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from loopback import Response, Status, Trickle
-from njrt.dataclass_json import from_json, to_json
+from njrt.values.dataclass_json import from_json, to_json
 from openai_server import KEY, OpenAIServer, says
 from spsbench.results import Trial, TrialLimits, TrialResult, TrialUsage
 from spsbench.trials.executing import execute_job, list_writers

@@ -16,7 +16,7 @@ from test_repairing import explained
 
 import njrt
 from njc.commands import njc as njc_command
-from njc.evaluation.built_imports.account import (
+from njc.measure.built_imports.account import (
     BuiltFile,
     describe_build,
     find_import_problem,

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from studio import Studio
 
 from case_programs import read_program
-from njc.evaluation.comparison.results import (
+from njc.debug.trace_lines import parse_trace
+from njc.measure.comparison.results import (
     ComparedRun,
     ModeBuild,
     ModeSummary,
     read_tests,
     sum_usage,
 )
-from njc.evaluation.comparison.text import format_text_table, write_advice
-from njc.trace_lines import parse_trace
-from njrt.observability.accounts import Totals
+from njc.measure.comparison.text import format_text_table, write_advice
+from njrt.log.accounts import Totals
 
 SHOP = read_program("comparing_shop")
 GOOD = "```python\nif spent + price > limit:\n    break\nspent += price\n```"

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from studio import Studio
 
-from njc.analysis.check import check
-from njc.codegen.emit import emit
-from njc.frontend.parse import parse
+from njc.compiler.analysis.check import check
+from njc.compiler.codegen.emit import emit
+from njc.compiler.frontend.parse import parse
 from njc.static.lock import read_lock
 from njrt.errors import ServerError
 from njrt.events import Asked, Event, Replied
+from njrt.log.listeners import add_listener
 from njrt.messages import ModelMessage, Reply, Request, UserMessage
-from njrt.observability.listeners import add_listener
 from processes import run_python
 from waiting import HANG_SECONDS
 

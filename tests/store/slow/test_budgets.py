@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 import njrt
 from loopback import Drop, Status
+from njrt.data.options.budget import Budget, parse_budgets
 from njrt.errors import (
     BudgetError,
     ConfigurationError,
@@ -28,19 +29,18 @@ from njrt.errors import (
     ServerError,
     StoreError,
 )
-from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
-from njrt.models.model import LayeredModel
-from njrt.models.openai import OpenAI
-from njrt.models.retry_and_fallback import FallbackModel, RetryModel
-from njrt.options.budget import Budget, parse_budgets
-from njrt.persistence.sqlite_store import MemoryStore
-from njrt.production.budgets.budgeted import Budgeted, estimate_call
-from njrt.production.budgets.ledger import (
+from njrt.log.budgets.budgeted import Budgeted, estimate_call
+from njrt.log.budgets.ledger import (
     NANO,
     Account,
     find_period,
     list_accounts,
 )
+from njrt.log.sqlite_store import MemoryStore
+from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
+from njrt.models.model import LayeredModel
+from njrt.models.openai import OpenAI
+from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 from njrt.stores import Store
 from njrt.testing import Scripted
 from openai_server import KEY, OpenAIServer, says
@@ -571,13 +571,13 @@ def test_no_step_of_the_clock_lets_a_day_spend_more(steps: list[tuple[int, str]]
 
 HAMMER = """
 import random, sys, time
-from njrt.options.budget import Budget
-from njrt.production.budgets.budgeted import Budgeted
+from njrt.data.options.budget import Budget
+from njrt.log.budgets.budgeted import Budgeted
 from njrt.errors import BudgetError
 from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
 from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.model import LayeredModel
-from njrt.persistence.open_store import get_store
+from njrt.log.open_store import get_store
 
 url, log, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
 pick = random.Random(seed)

@@ -10,12 +10,12 @@ import pytest
 
 import njrt
 from njrt.errors import ConfigurationError, StoreError, WrongSignatureError
+from njrt.log.budgets.ledger import Account, Spending, charge
+from njrt.log.cache import BREAK_SECONDS, SHARED_PREFIX, Cache, ReplyStore
+from njrt.log.open_store import SignedStore, get_store, name_store, open_store
+from njrt.log.sqlite_store import MemoryStore
 from njrt.messages import ModelMessage, Reply, Request, UserMessage
 from njrt.models.model import LayeredModel
-from njrt.persistence.cache import BREAK_SECONDS, SHARED_PREFIX, Cache, ReplyStore
-from njrt.persistence.open_store import SignedStore, get_store, name_store, open_store
-from njrt.persistence.sqlite_store import MemoryStore
-from njrt.production.budgets.ledger import Account, Spending, charge
 from njrt.testing import Scripted
 
 SECRET, OTHER = "a secret of the program", "a secret of another program"

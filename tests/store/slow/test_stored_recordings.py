@@ -16,10 +16,10 @@ import pytest
 
 import njrt
 from njrt.errors import RecordingError, RecordingMismatchError, RecordingMissingError
-from njrt.persistence.open_store import get_store, open_store
-from njrt.persistence.recorder import Recorder
-from njrt.persistence.recording_file import read_recording
-from njrt.persistence.recording_place import (
+from njrt.log.open_store import get_store, open_store
+from njrt.log.recorder import Recorder
+from njrt.log.recording_file import read_recording
+from njrt.log.recording_place import (
     RecordingFile,
     StoredRecording,
     is_stored,
@@ -282,7 +282,9 @@ def test_names_of_places(text: str, stored: bool) -> None:
 
 
 def test_a_password_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "from njrt.persistence.sqlite_store import MemoryStore\nopen_store = lambda name: MemoryStore()\n"
+    text = (
+        "from njrt.log.sqlite_store import MemoryStore\nopen_store = lambda name: MemoryStore()\n"
+    )
     (tmp_path / "own_stores.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     place = open_recording_place("python:own_stores:redis://me:secret@127.0.0.1:1/0#mail")

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from njrt.errors import ConfigurationError, DamagedStoreError, StoreError
-from njrt.persistence.open_store import hide_password, make_store_url, open_store
-from njrt.persistence.sqlite_store import MemoryStore, SqliteStore
+from njrt.log.open_store import hide_password, make_store_url, open_store
+from njrt.log.sqlite_store import MemoryStore, SqliteStore
 from njrt.stores import Store, make_store_key, split_store_key, update
 from waiting import HANG_SECONDS, wait_until
 
@@ -276,7 +276,7 @@ def test_a_damaged_file_is_an_error_and_stays(tmp_path: Path) -> None:
 
 COUNTER = """
 import sys
-from njrt.persistence.open_store import open_store
+from njrt.log.open_store import open_store
 from njrt.stores import update
 store, count, log = open_store(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 print("ready", flush=True)
@@ -362,7 +362,7 @@ def test_a_killed_writer_leaves_what_was_confirmed(url: str, store: Store) -> No
 def test_a_forked_child_has_connections_of_its_own(url: str, store: Store) -> None:
     program = """
 import os, sys
-from njrt.persistence.open_store import open_store
+from njrt.log.open_store import open_store
 store = open_store(sys.argv[1])
 store.put("before", "x")
 child = os.fork()
@@ -382,7 +382,7 @@ assert store.get("before") == "x"
 
 FORK = """
 import os, sys, threading
-from njrt.persistence.open_store import open_store
+from njrt.log.open_store import open_store
 store = open_store(sys.argv[1])
 used, forked = threading.Event(), threading.Event()
 def work():

@@ -8,7 +8,7 @@ import pytest
 from waiting_controller import Control, WaitingController
 
 from case_programs import read_program
-from njc.runs.timeline.happenings import (
+from njc.debug.timeline.happenings import (
     Diverged,
     Happening,
     OutputWritten,

@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 
 import pytest
 
-from njc.runs.timeline.channel import ChannelClosedError, ControlChannel
+from njc.debug.timeline.channel import ChannelClosedError, ControlChannel
 from waiting import HANG_SECONDS, wait_until
 
 MESSAGE = b'{"kind": "stop"}'

@@ -18,10 +18,9 @@ from waiting_controller import Control, WaitingController
 import njrt
 from case_programs import read_program
 from loopback import Answer
-from njc.project.config import Project
-from njc.runs.timeline.breakpoints import Breakpoint
-from njc.runs.timeline.channel import RunControlError
-from njc.runs.timeline.happenings import (
+from njc.debug.timeline.breakpoints import Breakpoint
+from njc.debug.timeline.channel import RunControlError
+from njc.debug.timeline.happenings import (
     Diverged,
     Happening,
     InputWanted,
@@ -31,10 +30,11 @@ from njc.runs.timeline.happenings import (
     RunSettings,
     Stopped,
 )
-from njc.runs.timeline.inspection import ShownVariable, expand
-from njc.runs.timeline.steps import Step
+from njc.debug.timeline.inspection import ShownVariable, expand
+from njc.debug.timeline.steps import Step
+from njc.project.config import Project
 from njc.static.load import load_code
-from njrt.rendering.redaction import Redactor
+from njrt.values.rendering.redaction import Redactor
 from openai_server import KEY, OpenAIServer, calls
 from waiting import wait_until
 

@@ -12,8 +12,8 @@ import pytest
 
 import njrt
 from njrt.events import Began, Ended, Event, Performed, StateChange
+from njrt.log.listeners import add_listener
 from njrt.messages import Request, ToolCall
-from njrt.observability.listeners import add_listener
 from njrt.testing import Scripted, run
 from processes import run_python
 

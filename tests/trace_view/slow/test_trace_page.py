@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 from chromium import Chromium, find_chromium
 from njc.commands import njc as njc_command
-from njc.runs.trace_view.index import Selection, read_index
-from njc.runs.trace_view.page import SCRIPTS, TEMPLATES, write_page
+from njc.debug.trace_view.index import Selection, read_index
+from njc.debug.trace_view.page import SCRIPTS, TEMPLATES, write_page
 
 ROOT = Path(__file__).parents[3]
 FIRST, SECOND = (ROOT / "examples/traces" / name for name in ("mailbox.jsonl", "mailbox-2.jsonl"))

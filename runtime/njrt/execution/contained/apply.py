@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from njrt.data.records import record
 from njrt.execution.contained.contents import (
     MISSING,
     SEQUENCES,
@@ -28,7 +29,6 @@ from njrt.execution.contained.contents import (
 from njrt.execution.contained.making import Delta, read_delta
 from njrt.execution.contained.state import Table
 from njrt.execution.contained.wire import Data
-from njrt.records import record
 
 
 class ConflictError(Exception):

@@ -12,15 +12,15 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from njrt.data.records import record, replace
 from njrt.errors import InterceptorError
 from njrt.execution.contained.apply import Difference, list_differences
 from njrt.execution.contained.contents import MISSING, SEQUENCES, Image, StateError, find_reader
 from njrt.execution.contained.making import Delta
 from njrt.execution.contained.program import Program
 from njrt.execution.contained.state import Table
-from njrt.records import record, replace
-from njrt.rendering.describe import render_value
 from njrt.values.introspection import is_exactly
+from njrt.values.rendering.describe import render_value
 
 MAX_LISTED = 2_000
 _KEY_CHARS = 60

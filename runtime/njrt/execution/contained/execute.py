@@ -16,7 +16,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from njrt.coroutines import run_without_waiting
+from njrt.data.coroutines import run_without_waiting
+from njrt.data.timeouts import await_with_timeout, call_with_timeout
 from njrt.errors import PolicyError
 from njrt.execution.compile import Snippet
 from njrt.execution.contained.apply import ConflictError
@@ -30,7 +31,6 @@ from njrt.execution.interruptions import is_cancellation
 from njrt.execution.lowering import ExitKind
 from njrt.execution.results import Execution, Failed, make_execution
 from njrt.execution.tracebacks import cut_middle, format_error, leaves_block
-from njrt.timeouts import await_with_timeout, call_with_timeout
 
 _CPU_SECONDS = 3600.0
 _MOST_LISTED = 20

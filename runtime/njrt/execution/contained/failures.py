@@ -6,11 +6,11 @@ import linecache
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from njrt.data.outcome import Raised
 from njrt.execution.compile import Snippet
 from njrt.execution.contained.wire import Data, WireError
 from njrt.execution.results import Execution, Jumped, make_failure
 from njrt.execution.tracebacks import cut_middle, format_program_frames
-from njrt.outcome import Raised
 from njrt.values.introspection import get_class_name, is_exactly
 
 _MAX_LINE_CHARACTERS = 160

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from njrt.data.records import record
 from njrt.execution.contained import wire
 from njrt.execution.contained.contents import (
     BUILTIN,
@@ -27,7 +28,6 @@ from njrt.execution.contained.contents import (
 )
 from njrt.execution.contained.state import FACTORIES, UNBOUND, Table
 from njrt.execution.contained.wire import Data, WireError
-from njrt.records import record
 
 MAX_DEPTH = 100
 """How deep tuples and frozen sets may be nested: Python's `hash` recurses in C."""

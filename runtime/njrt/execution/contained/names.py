@@ -18,7 +18,7 @@ from njrt.execution.compile import Snippet
 from njrt.execution.contained.contents import MISSING
 from njrt.execution.contained.known import CHILD_MODULES, list_codes
 from njrt.execution.contained.wire import WireError
-from njrt.scope.names import read_cell
+from njrt.execution.scope.names import read_cell
 from njrt.values.introspection import is_a
 
 

@@ -21,9 +21,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from njrt.data.records import record
 from njrt.errors import PolicyError
 from njrt.execution.contained.wire import MAX_ZONE_BYTES, Connection
-from njrt.records import record
 
 _RUNTIME = str(Path(__file__).parent.parent.parent.parent)
 _START_SECONDS = 60.0

@@ -39,8 +39,7 @@ from njrt.execution.contained.known import (
 )
 from njrt.execution.contained.state import ATOMS, Table, write_member
 from njrt.execution.contained.wire import Data, WireError
-from njrt.execution.tracebacks import cut_middle
-from njrt.gates import (
+from njrt.execution.gates import (
     CallRules,
     CarriedFunction,
     GatedFunction,
@@ -49,7 +48,8 @@ from njrt.gates import (
     find_plain_function,
     wrap_gated,
 )
-from njrt.scope.declared_fields import UNSET, find_field_problem, read_field_types
+from njrt.execution.scope.declared_fields import UNSET, find_field_problem, read_field_types
+from njrt.execution.tracebacks import cut_middle
 from njrt.values.introspection import (
     find_member,
     get_class_name,

@@ -19,12 +19,12 @@ from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from njrt.data.records import record
 from njrt.execution.contained.contents import StateError
 from njrt.execution.contained.known import CHILD_MODULES, list_codes
 from njrt.execution.contained.state import Side
 from njrt.execution.contained.wire import Data, write
 from njrt.execution.guard.allowed import split_words
-from njrt.records import record
 
 _REFUSED = ("IMPORT_NAME", "IMPORT_STAR", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_BUILD_CLASS")
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "LOAD_SUPER_ATTR")

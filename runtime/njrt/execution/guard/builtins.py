@@ -13,8 +13,8 @@ from functools import wraps
 from types import MappingProxyType, ModuleType
 from typing import Any
 
+from njrt.data.outcome import UserValue
 from njrt.execution.guard.allowed import INTERNAL_NAMES, SAFE_NAMES
-from njrt.outcome import UserValue
 from njrt.values.introspection import is_a
 
 

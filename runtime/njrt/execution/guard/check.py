@@ -28,9 +28,9 @@ from njrt.execution.guard.allowed import (
     SUBMODULES,
 )
 from njrt.execution.guard.builtins import CHECKED_BUILTINS, is_refused_everywhere
+from njrt.execution.scope.bindings import Absent
+from njrt.execution.scope.scope import Scope
 from njrt.execution.symbols import SnippetNames, format_line_prefix
-from njrt.scope.bindings import Absent
-from njrt.scope.scope import Scope
 from njrt.values.introspection import is_a, is_standard_module, is_standard_origin
 
 _ALTERNATIVES = {

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from njc.evaluation.execution_trace import MAX_STEPS, ExecutionTrace, LineStep, StepRecorder
-from njc.evaluation.repair.annotate import annotate_code, remove_step_comments
-from njrt.dataclass_json import validate_value
+from njc.measure.execution_trace import MAX_STEPS, ExecutionTrace, LineStep, StepRecorder
+from njc.measure.repair.annotate import annotate_code, remove_step_comments
+from njrt.values.dataclass_json import validate_value
 
 FILENAME = "<traced>"
 

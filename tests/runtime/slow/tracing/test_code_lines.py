@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from playing import aplay, play
 
-from njc.compiler import compile_source, parse_compiled_tree
-from njc.frontend.source import SourceFile
+from njc.compiler.compiler import compile_source, parse_compiled_tree
+from njc.compiler.frontend.source import SourceFile
 from njrt.execution.source_cache import is_snippet
 from processes import run_python
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from njc.commands.running.debug import command as debug
+from njc.commands.debug import command as debug
 from spsbench.cli import main
 from spsbench.journal import read_rows
 from spsbench.neural.curve import read_curve

@@ -1,0 +1,156 @@
+"""`njc check src`: report all findings in natural code without writing anything.
+
+njc check - --stdin-filename src/mail.njpy < buffer     a source that an editor has not saved
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from njc.commands.terminal.console import Console, ProgressLine, colorize, require_stdin
+from njc.commands.terminal.flags import (
+    JOBS,
+    OUTPUT_FORMAT,
+    PATH,
+    SOURCES,
+    WATCH,
+    project_flags,
+    refuse_options,
+    resolve_project,
+    with_console,
+)
+from njc.commands.terminal.repeat import watch_sources
+from njc.compiler.frontend.parse import can_be_static
+from njc.compiler.frontend.source import SourceFile
+from njc.project.build import (
+    CompileResult,
+    CompileTask,
+    Finding,
+    collect_findings,
+    compile_all,
+    read_source,
+)
+from njc.project.config import Project, find_project
+from njc.project.fixes import correct
+from njc.project.outputs import rewrite_all
+from njc.project.report import format_count, format_findings, summarize_findings
+from njc.project.units import SUFFIX, Unit, find_units, make_unit
+from njrt.errors import ConfigurationError
+
+_STDIN = Path("-")
+
+
+@click.command("check")
+@SOURCES
+@JOBS
+@WATCH
+@OUTPUT_FORMAT
+@click.option("--hints", is_flag=True, help="Report hints, too.")
+@click.option("--fix", is_flag=True, help="Correct findings; with --hints, annotate.")
+@click.option(
+    "--stdin-filename", type=PATH, metavar="FILE", help="Name of the source that is read by `-`."
+)
+@project_flags
+@with_console
+def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any) -> int:
+    """Report all findings; exit 1 if one is an error.
+
+    SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml, or else the
+    working directory), or `-` for one source on standard input. `njc explain CODE` describes a
+    finding.
+    """
+    if _STDIN not in sources:
+        refuse_options("names the source that `-` reads; add `-`", "stdin_filename")
+    elif len(sources) > 1:
+        raise ConfigurationError("`-` is one source on standard input; name no other beside it")
+    else:
+        refuse_options("needs files; standard input is read once", "watch")
+        refuse_options("writes files; save the source first", "fix")
+    if not sources and not find_project(Path.cwd(), os.environ).src:
+        sources = [Path()]
+    if watch:
+        watch_sources(console, lambda: _check(console, sources, flags), sources)
+    return _check(console, sources, flags)
+
+
+def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:
+    stdin_filename = flags["stdin_filename"] or Path(f"stdin{SUFFIX}")
+    project = resolve_project([stdin_filename] if _STDIN in sources else sources, flags)
+    contents = _read_contents(console, sources, project, stdin_filename)
+    results = compile_all(
+        contents,
+        project,
+        flags["jobs"],
+        ProgressLine(console, "checking"),
+        parse_always=True,
+        with_hints=flags["hints"],
+    )
+    if flags["fix"]:
+        results = _correct_findings(console, results, project, flags["hints"])
+    if flags["hints"]:
+        results = [replace(each, diagnostics=(*each.diagnostics, *each.hints)) for each in results]
+    findings = (
+        *collect_findings(results, project.warnings),
+        *_find_code_problems(contents, project),
+    )
+    if flags["format"] != "text" or console.verbosity > -2:
+        text = format_findings(findings, flags["format"])
+        console.result(colorize(text) if flags["format"] == "text" else text)
+    console.note(summarize_findings(findings, len(contents)))
+    return int(any(finding.is_error for finding in findings))
+
+
+def _find_code_problems(
+    contents: Mapping[Unit, SourceFile], project: Project
+) -> tuple[Finding, ...]:
+    """Report static blocks whose code is not in njc.lock, as a locked build does."""
+    if not any(can_be_static(it.data, project.options.mode) for it in contents.values()):
+        return ()
+    from njc.static.write import find_locked_problems
+
+    return find_locked_problems(contents, project)
+
+
+def _correct_findings(
+    console: Console, results: Sequence[CompileResult], project: Project, with_hints: bool
+) -> list[CompileResult]:
+    def compile_again(unit: Unit, source: SourceFile) -> CompileResult:
+        return CompileTask(unit, source, project.options).run()
+
+    corrected = [correct(each, partial(compile_again, each.unit), with_hints) for each in results]
+    changes = {
+        after.unit.source: (before.source.data, after.source.data)
+        for before, after in zip(results, corrected, strict=True)
+        if before.source.data != after.source.data
+    }
+    rewrite_all(changes)
+    before, after = (
+        sum(len(result.diagnostics) + with_hints * len(result.hints) for result in some)
+        for some in (results, corrected)
+    )
+    if changes:
+        files = format_count(len(changes), "file")
+        console.note(f"corrected {format_count(before - after, 'finding')} in {files}")
+    return corrected
+
+
+def _read_contents(
+    console: Console, sources: Sequence[Path], project: Project, stdin_filename: Path
+) -> dict[Unit, SourceFile]:
+    """Read the sources: the files, or a source from standard input."""
+    if _STDIN not in sources:
+        units = find_units(sources, project, writes=False, notify=console.note)
+        for unit in units:
+            unit.refuse_hidden_source()
+        return {unit: read_source(unit) for unit in units}
+    require_stdin("name a file in place of `-`")
+    unit = make_unit(stdin_filename, project)
+    return {unit: SourceFile(unit.path, sys.stdin.buffer.read())}

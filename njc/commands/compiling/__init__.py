@@ -1,1 +1,0 @@
-"""Commands for source code: build, check, explain, show, and running type checkers."""

@@ -1,1 +1,0 @@
-"""Servers for editors: the Debug Adapter Protocol and the Language Server Protocol."""

@@ -1,1 +1,0 @@
-"""Commands that run a program, or read its runs' traces and usage."""

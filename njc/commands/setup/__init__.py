@@ -1,1 +1,0 @@
-"""Commands for an installation and a project: a new one, checks, MCP, the skill."""

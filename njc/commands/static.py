@@ -1,0 +1,123 @@
+"""`njc static --repair --test "pytest -q"`: repair static blocks until a test command passes."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from njc.commands.lock import find_named_hole, split_places
+from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import ATTEMPTS, MODE, project_flags, resolve_project, with_console
+from njc.commands.terminal.status_line import show_status
+from njc.measure.comparison.text import format_text_table
+from njc.measure.repair.by_command import CommandRepairResult, TestedProgram, repair_by_command
+from njc.project.config import get_lock_path
+from njc.project.units import find_units
+from njc.static.build import HoleRequest
+from njc.static.lock import read_lock
+from njc.static.write import find_static_files, keep_results
+from njrt.errors import ConfigurationError
+
+COMMAND_HEADINGS = ("block", "mode", "before", "after", "replies")
+COMMAND_SECONDS = 300.0
+_SHELL_OPERATORS = ("&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1")
+
+
+@click.command("static")
+@click.argument("places", nargs=-1, metavar="[SRC | BLOCK]...")
+@click.option("--repair", is_flag=True, help="Repair the code that fails.")
+@click.option("--test", "test", metavar="COMMAND", help="The test command.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="S",
+    help="Limit of the command (300).",
+)
+@MODE
+@ATTEMPTS
+@project_flags
+@with_console
+def command(
+    console: Console,
+    places: Sequence[str],
+    repair: bool,
+    test: str | None,
+    seconds: float | None,
+    attempts: int,
+    **flags: Any,
+) -> int:
+    """Repair static code until a test command passes.
+
+    COMMAND imports the compiled files; `{out}` in it is their directory. The model writes a
+    rationale before the code, and both are kept in njc.lock if COMMAND then exits with 0. The exit
+    code is 1 if it still fails.
+    """
+    if test is None or not repair:
+        raise ConfigurationError("no test was given; use `--repair --test COMMAND`")
+    words = _read_command(test)
+    blocks, sources = split_places(places)
+    project = resolve_project(sources, flags)
+    if project.options.mode in (None, "live"):
+        project = resolve_project(sources, {**flags, "mode": "static"})
+    units = find_units(sources, project)
+    file = get_lock_path(project, units[0].root)
+    files = find_static_files(units, project)
+    holes = [hole for found in files for hole in found.holes]
+    if not holes:
+        raise ConfigurationError('no block is static; write mode="static" on one')
+    chosen = {find_named_hole(block, holes).name for block in blocks}
+    lock = read_lock(file)
+    request = HoleRequest(
+        attempts=attempts, notify=console.note, only=lambda hole: not chosen or hole.name in chosen
+    )
+    request = keep_results(request, lock, file)
+    request.keep(lock)  # fails on a read-only disk, before replies are paid for
+    limit = seconds or COMMAND_SECONDS
+    program = TestedProgram(tuple(files), tuple(units), project, lock, tuple(words), limit)
+    with show_status(console):
+        repaired = list(repair_by_command(program, request))
+    return int(_show_command_repair(console, repaired))
+
+
+def _read_command(text: str) -> list[str]:
+    """Return the words of a test command; no shell interprets it."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ConfigurationError(f"the test command cannot be read: {error}") from None
+    if found := next((word for word in words if word in _SHELL_OPERATORS), None):
+        raise ConfigurationError(
+            f"no shell reads the test command, so that `{found}` means nothing in it; use `sh -c"
+            " '...'`"
+        )
+    first = words[0] if words else ""
+    if shutil.which(first) is None:
+        raise ConfigurationError(
+            f"there is no command `{first}`; write a line of the shell as `sh -c '...'`"
+        )
+    return words
+
+
+def _show_command_repair(console: Console, done: Sequence[CommandRepairResult]) -> bool:
+    """Print a test command's results; return whether it still fails."""
+    rows = [
+        (it.hole.name, it.hole.mode, *map(str, (it.before, it.after, it.replies)))
+        for it in done
+        if it.before
+    ]
+    if rows:
+        console.result(format_text_table(COMMAND_HEADINGS, rows))
+    for result in done:
+        if result.trouble or result.rationale:
+            console.note(f"{result.hole.name}: {result.trouble or result.rationale}")
+    has_passed = any(result.after and result.after.result.has_passed for result in done)
+    if not has_passed and sum(result.replies > 0 for result in done) > 1:
+        console.note(
+            "no change in one block makes the command pass; if several are wrong, repair them one"
+            " after the other with tests of one block each"
+        )
+    return not has_passed

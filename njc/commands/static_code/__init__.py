@@ -1,1 +1,0 @@
-"""Commands for code that is written at build time, and for its lock file."""

@@ -1,0 +1,1 @@
+"""Compile a `.njpy` file: parse, analyze, generate. Nothing here does I/O."""

@@ -1,0 +1,360 @@
+"""The outputs of blocks: unused ones, and uses that can come before any block has run.
+
+    if urgent:
+        '''natural
+        Write a <:reply> to <message> and a <:summary>.     NJ204  `summary` is never used
+        '''
+    send(reply)                                             NJ205  `reply` may be unbound here
+
+    count = 0
+    def add(item):
+        '''natural Add one to <:count> if ...               NJ212  `count` is a local variable
+
+Each function (or module) is analysed separately, and only for the variables that natural blocks
+bind there.
+
+Not detected: uses in a string, by `exec` outside the function, or of an attribute output. A name
+that both a block and an assignment bind is never reported as NJ205. NJ204 is not reported if
+`locals()` or `eval` could use the variable. The limits of assignment.py also apply.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import itertools
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+from njc.compiler.analysis.assignment import (
+    NOTHING,
+    Flow,
+    find_block,
+    find_functions_without_end,
+    get_line_span,
+    walk_lines,
+)
+from njc.compiler.analysis.control_words import list_named_jumps
+from njc.compiler.frontend.blocks import NaturalBlock
+from njc.compiler.frontend.diagnostics import Diagnostic, make_diagnostic
+from njc.compiler.frontend.name_resolution import (
+    BlockOutputs,
+    Local,
+    NameScope,
+    list_bound_names,
+    list_declared,
+    list_deleted_names,
+    list_suites,
+    resolve_name,
+    walk_statements,
+)
+from njc.compiler.frontend.parse import Module
+from njc.compiler.frontend.prompt_references import Reference
+from njc.compiler.frontend.source import SourceFile
+from njrt.data.private_names import mangle
+
+_NAMESPACE_FUNCTIONS = frozenset({"locals", "vars", "eval", "exec", "globals"})
+
+
+def check_flow(
+    module: Module, blocks: Sequence[NaturalBlock], outputs: BlockOutputs
+) -> Iterator[Diagnostic]:
+    """Check the blocks' outputs in every scope."""
+    scopes: dict[NameScope, list[NaturalBlock]] = {}
+    for block in blocks:
+        scopes.setdefault(block.scope, []).append(block)
+    reads = _collect_reads(blocks, outputs)
+    without_end = find_functions_without_end(module) if blocks else {}
+    for scope, within in scopes.items():
+        if scope.is_function:
+            yield from _check_unused(module.source, within, reads, outputs)
+        if scope.kind != "class":
+            yield from _check_unbound(module, within, without_end)
+    yield from check_early_reads(module, scopes)
+
+
+# Unused outputs.
+
+BlockReads = dict[tuple[NameScope, str], list[NaturalBlock]]
+"""The blocks that read each variable, by the variable's scope, in source order."""
+
+
+def _collect_reads(blocks: Sequence[NaturalBlock], outputs: BlockOutputs) -> BlockReads:
+    reads: BlockReads = {}
+    for block in blocks:
+        for name in dict.fromkeys(tag.root for tag in block.references if tag.needs_value):
+            home = resolve_name(name, block.scope, outputs)
+            if isinstance(home, Local):
+                reads.setdefault((home.scope, name), []).append(block)
+    return reads
+
+
+def _check_unused(
+    source: SourceFile, within: Sequence[NaturalBlock], reads: BlockReads, outputs: BlockOutputs
+) -> Iterator[Diagnostic]:
+    scope = within[0].scope
+    waiting = [
+        (block, name)
+        for block in within
+        for name in block.binds
+        if not name.startswith("_")
+        and resolve_name(name, scope, outputs) is scope.as_home
+        and not _is_read_by_block(name, block, reads.get((scope, name), ()))
+    ]
+    if not waiting:
+        return
+    last_use = _find_last_uses(source, scope, {name for _, name in waiting} | _NAMESPACE_FUNCTIONS)
+    if not _NAMESPACE_FUNCTIONS.isdisjoint(last_use):
+        return
+    for block, name in waiting:
+        if last_use.get(name, 0) > block.line or (name in last_use and block.frame.in_loop):
+            continue
+        output = next(tag for tag in block.references if tag.writes and tag.path == name)
+        message = f"output `{name}` is never used afterwards"
+        hint = _suggest_declaration(name, scope) or f"use it, remove it, or call it `_{name}`"
+        yield make_diagnostic(source, "NJ204", output.start, output.end, message, hint)
+
+
+def _suggest_declaration(name: str, scope: NameScope) -> str | None:
+    """Suggest a declaration if a variable outside the function has the output's name."""
+    outer = _find_hidden(name, scope)
+    if outer is None:
+        return None
+    keyword = "global" if outer.kind == "module" else "nonlocal"
+    return f"to bind the variable outside of the function, declare `{keyword} {name}` in it"
+
+
+def _find_hidden(name: str, scope: NameScope) -> NameScope | None:
+    """Find the scope around a function that has a variable with this name."""
+    for outer in scope.walk_outwards():
+        if outer is not scope and outer.kind != "class" and name in outer.bindings.bound:
+            return outer
+    return None
+
+
+def find_hidden_variables(
+    source: SourceFile, blocks: Sequence[NaturalBlock], reported: Collection[Diagnostic]
+) -> Iterator[Diagnostic]:
+    """Find outputs local to their function, although a line above assigns a variable of that name.
+
+    If a line below assigns the variable, as in `reply = ask()`, the same name is usually a
+    coincidence.
+    """
+    places = {(finding.line, finding.column) for finding in reported}
+    seen: set[tuple[NameScope, str]] = set()
+    for block in blocks:
+        bindings = block.scope.bindings
+        for output in block.references:
+            name = output.path
+            if (
+                not output.writes
+                or not block.scope.is_function
+                or name in bindings.bound | bindings.globals | bindings.nonlocals
+                or (block.scope, name) in seen
+            ):
+                continue
+            seen.add((block.scope, name))
+            outer = _find_hidden(name, block.scope)
+            if outer and _is_assigned_above(name, outer, block.scope.node):
+                kind = "module" if outer.kind == "module" else "function around it"
+                message = f"`{name}` is local to the function, and hides the `{name}` of the {kind}"
+                hint = _suggest_declaration(name, block.scope)
+                finding = make_diagnostic(source, "NJ212", output.start, output.end, message, hint)
+                if (finding.line, finding.column) not in places:
+                    yield finding
+
+
+def _is_assigned_above(name: str, scope: NameScope, inner: ast.AST) -> bool:
+    first, _ = get_line_span(inner) or (0, 0)
+    return any(
+        name in list_bound_names(statement, walrus=False)
+        for statement in scope.statements
+        if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign)
+        and statement.lineno < first
+    )
+
+
+def _is_read_by_block(name: str, writer: NaturalBlock, readers: Sequence[NaturalBlock]) -> bool:
+    """Return whether a block may read the variable after `writer` binds it."""
+    if not readers:
+        return False
+    if writer.frame.in_loop or any(reader.scope is not writer.scope for reader in readers):
+        return True
+    if readers[-1].start > writer.start:
+        return True
+    return writer in readers and _reads_back(name, writer)
+
+
+def _reads_back(name: str, block: NaturalBlock) -> bool:
+    """Return whether a block reads its own output: only blocks bind it or its text has it first."""
+    first = next(tag for tag in block.references if tag.root == name)
+    stored = mangle(name, block.scope.mangling_class)
+    return first.writes or stored not in block.scope.bindings.bound
+
+
+_ANY_LATER_LINE = 10**9
+"""The line of a use in a nested function, which may run at any time."""
+
+
+def _find_last_uses(source: SourceFile, scope: NameScope, names: Collection[str]) -> dict[str, int]:
+    """Return the last line in a scope's code that reads each of the names."""
+    uses: dict[str, int] = {}
+    lines = _find_lines_with(names, source, scope)
+    for node, nested in walk_lines(scope.node, lines):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()) | ast.AugAssign(target=ast.Name(id=name)):
+                uses[name] = max(uses.get(name, 0), _ANY_LATER_LINE if nested else node.lineno)
+            case ast.Nonlocal(names=declared) | ast.Global(names=declared):
+                uses.update(dict.fromkeys(declared, _ANY_LATER_LINE))
+    return uses
+
+
+def _find_lines_with(names: Collection[str], source: SourceFile, scope: NameScope) -> Sequence[int]:
+    first, last = get_line_span(scope.node) or (1, len(source.line_starts))
+    if not source.text.isascii():
+        return range(first, last + 1)  # a name may be written in more than one way
+    found: set[int] = set()
+    for name in names:
+        lines = source.lines_by_word.get(name, ())
+        found.update(lines[bisect_left(lines, first) : bisect_right(lines, last)])
+    return sorted(found)
+
+
+# Uses that can come before any block has run.
+
+
+def _check_unbound(
+    module: Module, within: Sequence[NaturalBlock], without_end: Mapping[str, bool]
+) -> Iterator[Diagnostic]:
+    scope, bindings = within[0].scope, within[0].scope.bindings
+    elsewhere = (bindings.bound - bindings.only_deleted) | bindings.globals | bindings.nonlocals
+    names = frozenset(
+        name
+        for block in within
+        for name in block.binds
+        if mangle(name, scope.mangling_class) not in elsewhere
+    )
+    if not names or bindings.star_import:
+        return
+    flow = Flow(
+        module,
+        {block.start: block for block in within},
+        frozenset(block.start for block in within if _may_break(block)),
+        watched=names,
+        lines=_find_lines_with(names, module.source, scope),
+        without_end=without_end,
+    )
+    flow.follow_suite(scope.node.body, NOTHING)
+    for name, place in flow.early_reads.items():
+        message = f"`{name}` may be unbound here: a path to this use runs no block that binds it"
+        hint = "bind it before, or use it only after the block has run"
+        yield make_diagnostic(module.source, "NJ205", *place, message, hint)
+
+
+def _may_break(block: NaturalBlock) -> bool:
+    return "break" in block.labels and "break" in list_named_jumps(block)
+
+
+# ── variables that a block reads ──────────────────────────────────────────────────────────────────
+
+
+_LOOPS_AND_TRIES = (ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar)
+
+
+@dataclass(slots=True)
+class _Search:
+    module: Module
+    within: Sequence[NaturalBlock]
+    """The blocks of the scope, in order."""
+    blocks: Mapping[int, NaturalBlock]
+    """The same blocks by offset."""
+    watched: frozenset[str]
+    found: dict[str, Reference] = field(default_factory=dict)
+    """The first read of each name that is not bound."""
+
+
+def check_early_reads(
+    module: Module, scopes: Mapping[NameScope, Sequence[NaturalBlock]]
+) -> Iterator[Diagnostic]:
+    """Report block inputs that nothing can have bound before, or that `del` has unbound."""
+    may_declare = "global" in module.source.text or "nonlocal" in module.source.text
+    declared = list_declared(module.tree)[1] if may_declare else ()
+    for scope, within in scopes.items():
+        names = {name for block in within for name in block.names} - {*declared}
+        watched = frozenset(name for name in names if _is_own(name, scope))
+        search = _Search(module, within, {block.start: block for block in within}, watched)
+        if scope.kind == "class" or scope.bindings.star_import or not search.watched:
+            continue
+        parameters = scope.bindings.parameters
+        given = {it for it in search.watched if mangle(it, scope.mangling_class) in parameters}
+        _follow(scope.node.body, frozenset(given), search)
+        for name, reference in search.found.items():
+            message = f"`{name}` is not bound here: no path to this block binds it"
+            hint = "bind it above the block"
+            at = reference.start, reference.end
+            yield make_diagnostic(module.source, "NJ205", *at, message, hint)
+
+
+def _is_own(name: str, scope: NameScope) -> bool:
+    """Return whether the scope's statements bind a name that has no other meaning before."""
+    is_builtin = scope.kind == "module" and hasattr(builtins, name)
+    return mangle(name, scope.mangling_class) in scope.bindings.bound and not is_builtin
+
+
+def _follow(body: Sequence[ast.stmt], state: frozenset[str], search: _Search) -> frozenset[str]:
+    """Follow statements; return names that may be bound after them, given those bound before."""
+    for statement in body:
+        state |= _list_lasting_names(statement, search)
+        match statement:
+            case ast.Expr() if block := find_block(statement, search.module, search.blocks):
+                for reference in block.references:
+                    name = reference.root
+                    is_read = reference.needs_value and name not in block.binds
+                    if is_read and name in search.watched and name not in state:
+                        search.found.setdefault(name, reference)
+                state |= frozenset(block.binds)
+            case ast.Delete():
+                state -= list_deleted_names(statement)
+            case _ if suites := [*list_suites(statement)]:
+                handlers = getattr(statement, "handlers", [])
+                bodies = {id(handler.body) for handler in handlers}
+                inner = state
+                if isinstance(statement, _LOOPS_AND_TRIES):
+                    inner |= _list_bound_within(statement, search)
+                state = state.union(
+                    *(_follow(suite, inner, search) for suite in suites if id(suite) not in bodies),
+                    *(_follow_handler(handler, inner, search) for handler in handlers),
+                )
+    return state
+
+
+def _follow_handler(
+    handler: ast.ExceptHandler, state: frozenset[str], search: _Search
+) -> frozenset[str]:
+    """Follow an `except` clause, which unbinds its own name at its end."""
+    name = frozenset([handler.name] if handler.name else [])
+    return _follow(handler.body, state | name, search) - name
+
+
+def _list_lasting_names(statement: ast.stmt, search: _Search) -> set[str]:
+    """Return the names that a statement itself binds, except those that end with their `except`."""
+    if isinstance(statement, ast.AnnAssign) and statement.value is None:
+        return set()
+    names = list_bound_names(statement, search.module.source.has_walrus)
+    return names.difference(handler.name for handler in getattr(statement, "handlers", ()))
+
+
+_get_line = attrgetter("line")
+
+
+def _list_bound_within(statement: ast.stmt, search: _Search) -> frozenset[str]:
+    """Return the watched names that a statement's suites bind."""
+    first, last = statement.lineno, statement.end_lineno or statement.lineno
+    begin = bisect_left(search.within, first, key=_get_line)
+    end = bisect_right(search.within, last, key=_get_line)
+    bound = {name for block in search.within[begin:end] for name in block.binds}
+    for inner in walk_statements(itertools.chain(*list_suites(statement))):
+        bound |= _list_lasting_names(inner, search)
+    return frozenset(bound)

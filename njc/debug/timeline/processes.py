@@ -1,0 +1,108 @@
+"""The process of a controlled run.
+
+    program = ProgramProcess(settings, receive)
+    program.start({"command": "start", ...})          a fresh process
+
+`receive` is called, in a thread, with each message of the running process, and with None when the
+process ends.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing import Pipe
+from typing import IO, Any
+
+from njc.debug.timeline.channel import CHANNEL_VARIABLE, ChannelClosedError, ControlChannel, Json
+from njc.debug.timeline.happenings import RunSettings
+from njc.project.worker import make_clean_environment
+
+Receive = Callable[[dict[str, Any] | None], None]
+
+
+class ProgramProcess:
+    """The process of one run, which a fresh one may replace (state: the process)."""
+
+    def __init__(self, settings: RunSettings, receive: Receive) -> None:
+        self._settings, self._receive = settings, receive
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: ControlChannel | None = None
+
+    @property
+    def channel(self) -> ControlChannel:
+        if self._channel is None:
+            raise ChannelClosedError("the program does not run")
+        return self._channel
+
+    def start(self, message: Json) -> None:
+        """End the running process, if any, and start a fresh one; raises OSError."""
+        self.stop()
+        settings = self._settings
+        ours, theirs = Pipe()
+        with theirs:
+            process = self._process = subprocess.Popen(
+                [sys.executable, "-m", "njc.debug.timeline.debuggee"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=settings.folder,
+                env={
+                    **os.environ,
+                    "PYTHONHASHSEED": "0",
+                    **settings.environment,
+                    "PYTHONPATH": make_clean_environment()["PYTHONPATH"],
+                    CHANNEL_VARIABLE: str(theirs.fileno()),
+                },
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        self._channel = channel = ControlChannel(ours)
+        for name, stream in (("stdout", process.stdout), ("stderr", process.stderr)):
+            threading.Thread(target=self._follow, args=(name, stream), daemon=True).start()
+        threading.Thread(target=self._read, args=(channel,), daemon=True).start()
+        channel.send(message)
+
+    def stop(self) -> None:
+        """End the running process, with those that it has started."""
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+        if self._process is not None:
+            with suppress(OSError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def wait(self) -> int | None:
+        """Return the running process's exit code, after its last message; None if unknown."""
+        with suppress(subprocess.TimeoutExpired):
+            return self._process.wait(10.0) if self._process is not None else None
+        return None
+
+    def _follow(self, name: str, stream: IO[bytes]) -> None:
+        """Report the bytes that a process writes directly to a file descriptor."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        with stream:
+            while True:
+                data = os.read(stream.fileno(), 65536)
+                if text := decoder.decode(data, final=not data):
+                    self._receive({"output": text, "stream": name, "muted": False, "direct": True})
+                if not data:
+                    return
+
+    def _read(self, channel: ControlChannel) -> None:
+        message: dict[str, Any] | None = {}
+        while message is not None:
+            try:
+                message = channel.receive()
+            except ChannelClosedError:
+                message = None
+            if channel is not self._channel:  # a fresh process has replaced this one
+                return
+            self._receive(message)

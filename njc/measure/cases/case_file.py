@@ -1,0 +1,97 @@
+"""Cases: the arguments of a call and the expected result.
+
+{"inputs": {"mail": "Where is my order?"}, "expect": "shipping"}       the result, as JSON
+{"inputs": {"tasks": [{"done": false}]}, "after": {"tasks": [...]}}    arguments after the call
+{"inputs": {"text": "..."}, "check": "len(result) <= 60", "name": "short"}    an expression
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from njc.project.units import explaining_failure
+from njrt.data.message_json import write_json
+from njrt.data.private_files import read_file
+from njrt.data.records import field, record
+from njrt.errors import ConfigurationError
+from njrt.messages import read_float
+from njrt.values.dataclass_json import InvalidJsonError, from_json, make_json_value
+from njrt.values.rendering.writer import escape_unprintable
+
+_ABSENT = "absent: a case without a result to expect"
+
+
+@record
+class Case:
+    """One case. At least one of `expect`, `after` and `check` is given."""
+
+    inputs: dict[str, Any]
+    expect: Any = _ABSENT
+    after: dict[str, Any] = field(default_factory=dict)
+    """Arguments with the values they must have after the call."""
+    check: str = ""
+    """A Python expression over `result`, the arguments and the program's names; it must be true."""
+    name: str = ""
+
+    @property
+    def has_expected_result(self) -> bool:
+        return self.expect is not _ABSENT
+
+
+@record
+class NumberedCase:
+    """A case and its line in the file."""
+
+    line: int
+    case: Case
+
+    @property
+    def contents(self) -> str:
+        """All but the name; equal cases are not independent, and count as repeats of one case."""
+        case = self.case
+        return write_json([case.inputs, case.expect, case.after, case.check])
+
+    @property
+    def title(self) -> str:
+        return escape_unprintable(self.case.name) or f"line {self.line}"
+
+
+def read_cases(path: Path) -> list[NumberedCase]:
+    """Read a case file, or raise ConfigurationError."""
+    try:
+        with explaining_failure(f"read {path}"):
+            lines = read_file(path).decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path} is not in UTF-8") from None
+    cases = [
+        NumberedCase(number, _read_case(line, f"{path}:{number}"))
+        for number, line in enumerate(lines, 1)
+        if line.strip()
+    ]
+    if not cases:
+        raise ConfigurationError(f'{path} has no case; write {{"inputs": {{...}}, "expect": ...}}')
+    return cases
+
+
+def _read_case(line: str, place: str) -> Case:
+    known = ", ".join(Case.__dataclass_fields__)
+    try:
+        from_json(line, Case)
+    except InvalidJsonError as error:
+        raise ConfigurationError(f"{place}: {error}; the fields of a case are {known}") from None
+    fields = json.loads(line, parse_float=read_float)
+    if unknown := fields.keys() - {*Case.__dataclass_fields__}:
+        name = min(unknown)
+        raise ConfigurationError(f"{place}: unknown field `{name}`; the fields are {known}")
+    for name in ("expect", "after") & fields.keys():  # 1e999 and NaN in the same form as in results
+        fields[name] = make_json_value(fields[name])
+    case = Case(**fields)
+    if not (case.has_expected_result or case.after or case.check.strip()):
+        raise ConfigurationError(f"{place}: a case needs `expect`, `after` or `check`")
+    try:
+        compile(case.check.strip() or "0", "check", "eval")
+    except (SyntaxError, ValueError) as error:
+        raise ConfigurationError(f"{place}: `check` is not an expression: {error}") from None
+    return case

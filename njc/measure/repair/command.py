@@ -1,0 +1,164 @@
+"""Running a user's test command on a build, recording the steps of one block.
+
+    run_test_command(["pytest", "-q"], out, build, BlockLines(out / "shop.py", 12, 20), seconds=300)
+        ->  CommandResult(exit_code=1, output="... assert 10 == 6 ...", trace=ExecutionTrace(...))
+
+At the time limit its processes are interrupted, then killed. pytest stops at the first failure
+(`PYTEST_ADDOPTS=-x`), so that the last run of the block belongs to the failed test. Not detected:
+runs in other threads, in processes that a signal kills, and by a Python without njc.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from njc.measure.built_imports.account import (
+    BuiltFile,
+    find_import_problem,
+    make_build_environment,
+)
+from njc.measure.execution_trace import ExecutionTrace
+from njrt.data.records import asdict, record
+from njrt.errors import ConfigurationError
+from njrt.values.dataclass_json import from_json
+
+MAX_OUTPUT_CHARS = 1500
+MAX_OUTPUT_BYTES = 4 * MAX_OUTPUT_CHARS
+INTERRUPT_SECONDS = 5.0
+"""How many seconds interrupted processes may take to end."""
+TIMEOUT_EXIT_CODE = 124
+"""The same as for the command `timeout`."""
+
+
+@record
+class BlockLines:
+    """The lines of a block's code in a compiled file, including the first and the last."""
+
+    file: Path
+    first: int
+    last: int
+
+
+@record
+class CommandResult:
+    """How a test command ended."""
+
+    exit_code: int
+    output: str
+    """The end of the command's output."""
+    trace: ExecutionTrace
+
+    @property
+    def has_passed(self) -> bool:
+        return self.exit_code == 0
+
+    @property
+    def was_killed(self) -> bool:
+        return self.exit_code < 0
+
+    def __str__(self) -> str:
+        if not self.was_killed:
+            return f"exit code {self.exit_code}"
+        return name_signal(-self.exit_code)
+
+
+def name_signal(number: int) -> str:
+    """Return the name of a signal, or its number if it has no name, as with real-time signals."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def run_test_command(
+    words: Sequence[str], out: Path, build: Sequence[BuiltFile], block: BlockLines, seconds: float
+) -> CommandResult:
+    """Run a command on files in `out`; raises OSError, or ConfigurationError if it used none."""
+    with tempfile.TemporaryDirectory() as folder:
+        exit_code, tail = _run(
+            [word.replace("{out}", str(out)) for word in words],
+            _make_environment(out, build, block, Path(folder)),
+            seconds,
+        )
+        output = tail.decode("utf-8", "replace")
+        trace = _read_last_trace(Path(folder) / "steps")
+        problem = find_import_problem(build, Path(folder))
+    if exit_code == TIMEOUT_EXIT_CODE:
+        output += f"\nstopped after {seconds:g} seconds"
+    result = CommandResult(exit_code, output.strip()[-MAX_OUTPUT_CHARS:], trace)
+    if problem:
+        raise ConfigurationError(f"the command ({result}) did not test the build: {problem}")
+    return result
+
+
+def _run(words: Sequence[str], environment: dict[str, str], seconds: float) -> tuple[int, bytes]:
+    process = subprocess.Popen(
+        words,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    tail = bytearray()
+    reader = threading.Thread(target=_keep_tail, args=(process.stdout, tail), daemon=True)
+    reader.start()
+    try:
+        exit_code = process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        exit_code = TIMEOUT_EXIT_CODE
+        signal_group(process, "SIGINT")
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(INTERRUPT_SECONDS)
+    finally:
+        signal_group(process, "SIGKILL")
+        process.kill()
+        process.wait()
+        reader.join(INTERRUPT_SECONDS)  # a process that left the group may keep the pipe open
+    return exit_code, bytes(tail)
+
+
+def _keep_tail(stream: IO[bytes], tail: bytearray) -> None:
+    """Read to the end, but keep only the last bytes, because a test may print endlessly."""
+    with stream:
+        while piece := os.read(stream.fileno(), 1 << 16):
+            tail += piece
+            del tail[:-MAX_OUTPUT_BYTES]
+
+
+def signal_group(process: subprocess.Popen[bytes], name: str) -> None:
+    """Send a signal, by name, to the process group that a process leads."""
+    with suppress(OSError, AttributeError):  # it has ended, or this is Windows, which has no groups
+        os.killpg(process.pid, getattr(signal, name))
+
+
+def _make_environment(
+    out: Path, build: Sequence[BuiltFile], block: BlockLines, folder: Path
+) -> dict[str, str]:
+    steps = folder / "steps"
+    steps.mkdir()
+    wanted = {**asdict(block), "file": os.path.realpath(block.file), "folder": str(steps)}
+    return {
+        **make_build_environment(build, out, folder),
+        "PYTEST_ADDOPTS": f"{os.environ.get('PYTEST_ADDOPTS', '')} -x".strip(),
+        "NJC_TRACE_BLOCK": json.dumps(wanted),
+    }
+
+
+def _read_last_trace(folder: Path) -> ExecutionTrace:
+    files = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
+    for file in reversed(files):
+        with suppress(OSError, ValueError):
+            trace: ExecutionTrace = from_json(file.read_text(encoding="utf-8"), ExecutionTrace)
+            return trace
+    return ExecutionTrace()

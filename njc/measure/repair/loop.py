@@ -1,0 +1,157 @@
+"""The repair of code by tests: a conversation with a model, as a generator without I/O.
+
+    code ─> evaluation ─> request ─> reply ─> proposal ─> evaluation ─> the better code ─> ...
+
+A `CodeRepair` defines the tests, the prompts and the reading of replies: for static blocks tested
+by a command, and for programs with tests (`spsbench.repair`). The best code so far is sent to the
+model; code that is not better is dropped.
+"""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Generator, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+from njc.static.generate import NO_CODE, TEMPERATURE_STEP, GenerationAttempt, GenerationCost
+from njrt.data.records import field, record
+from njrt.messages import Reply, Request
+
+REPEATED_CODE = "this code was tried before and was wrong: write other code"
+
+
+class CodeEvaluation(Protocol):
+    """How well code did on its tests."""
+
+    @property
+    def rank(self) -> tuple[int, ...]:
+        """The key for comparing evaluations; higher is better."""
+
+    @property
+    def can_improve(self) -> bool:
+        """Whether there is a failure that may be shown to the model."""
+
+    def __str__(self) -> str: ...
+
+
+EvaluationT = TypeVar("EvaluationT", bound=CodeEvaluation)
+
+
+@record
+class Proposal:
+    """The content of a reply."""
+
+    code: str
+    """Empty if the reply has no code."""
+    rationale: str = ""
+    """The text before the code."""
+
+
+@record
+class RefusedProposal:
+    """A proposal that was not tested, and why."""
+
+    code: str
+    refusals: tuple[str, ...]
+
+
+class CodeRepair(Protocol[EvaluationT]):
+    """A repair's tests and prompts, and how its replies are parsed."""
+
+    def evaluate(self, code: str) -> EvaluationT:
+        """Run the tests on code."""
+
+    def check(self, code: str) -> tuple[str, ...]:
+        """Return the reasons not to run code, if any."""
+
+    def make_request(
+        self,
+        code: str,
+        evaluation: EvaluationT,
+        refused: RefusedProposal | None,
+        turn: int,
+        temperature: float | None,
+    ) -> Request:
+        """Return a request to improve `code`; `refused` is the last proposal if not tested."""
+
+    def read_reply(self, text: str) -> Proposal:
+        """Return the proposal in a reply."""
+
+
+@record
+class RepairBudget:
+    """The limits of a repair."""
+
+    calls: int
+    tokens: int | None = None
+    """Input and output tokens of all calls; once they are used up, no call is made."""
+    temperature: float | None = None
+    """The temperature of the first call; None for the vendor's default."""
+
+    def allows(self, calls: int, cost: GenerationCost) -> bool:
+        return calls < self.calls and (
+            self.tokens is None or cost.input + cost.output < self.tokens
+        )
+
+    def choose_temperature(self, calls: int) -> float | None:
+        if self.temperature is None:
+            return None
+        # Small models repeat themselves at an unchanged temperature.
+        return min(max(1.0, self.temperature), self.temperature + calls * TEMPERATURE_STEP)
+
+
+@record
+class Repaired(Generic[EvaluationT]):
+    """The best code, its evaluation and rationale, and the evaluation of the original code."""
+
+    code: str
+    evaluation: EvaluationT
+    first: EvaluationT
+    rationale: str = ""
+    """Empty if the code is the original code."""
+    attempts: tuple[GenerationAttempt, ...] = ()
+    cost: GenerationCost = field(default_factory=GenerationCost)
+
+
+def repair_code(
+    repair: CodeRepair[EvaluationT], code: str, budget: RepairBudget
+) -> Generator[Request, Reply, Repaired[EvaluationT]]:
+    """Have code corrected until it passes its tests, the budget is used up, or the model fails."""
+    best = first = repair.evaluate(code)
+    attempts: tuple[GenerationAttempt, ...] = ()
+    cost, tried, rationale = GenerationCost(), {normalize_layout(code)}, ""
+    refused: RefusedProposal | None = None
+    while best.can_improve and budget.allows(len(attempts), cost):
+        calls = len(attempts)
+        temperature = budget.choose_temperature(calls)
+        reply = yield repair.make_request(code, best, refused, calls + 1, temperature)
+        cost = cost.add_reply(reply)
+        proposal = repair.read_reply(reply.message.text)
+        verdict = refusals = _find_refusals(repair, proposal, tried)
+        if not refusals:
+            evaluation = repair.evaluate(proposal.code)
+            verdict = (str(evaluation),)
+            if evaluation.rank > best.rank:
+                best, code, rationale = evaluation, proposal.code, proposal.rationale
+        tried.add(normalize_layout(proposal.code))
+        shown = proposal.code or reply.message.text
+        attempts = (*attempts, GenerationAttempt(shown, tuple(verdict), proposal.rationale))
+        refused = RefusedProposal(proposal.code, tuple(refusals)) if refusals else None
+    return Repaired(code, best, first, rationale, attempts, cost)
+
+
+def normalize_layout(code: str) -> str:
+    """Return code without comments and layout; text that is not Python is returned unchanged."""
+    try:
+        return ast.unparse(ast.parse(textwrap.dedent(code)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return code.strip()
+
+
+def _find_refusals(repair: CodeRepair[Any], proposal: Proposal, tried: set[str]) -> Sequence[str]:
+    if not proposal.code:
+        return (NO_CODE,)
+    if normalize_layout(proposal.code) in tried:
+        return (REPEATED_CODE,)
+    return repair.check(proposal.code)

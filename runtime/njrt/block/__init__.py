@@ -1,0 +1,1 @@
+"""A natural block: its session, and the agent that talks to the model."""

@@ -1,0 +1,1 @@
+"""Plain data and the few things that everything above uses; imports nothing above."""

@@ -1,0 +1,105 @@
+"""Budgets and their text form.
+
+Budget(usd=5.0, per="day", name="research")      "usd=5 per=day name=research"
+parse_budgets("usd=5 per=day; tokens=2000000 per=month name=research")
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+from njrt.data.options.numbers import describe_number, is_limit
+from njrt.data.options.removed import BUDGET_FIELDS
+from njrt.errors import ConfigurationError
+from njrt.stores import encode_text
+
+BudgetPeriod = Literal["hour", "day", "month", "total"]
+
+_MOST = 10**12
+"""The largest number of tokens or dollars."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much the model calls in a period may cost; a limit of None counts without limiting.
+
+    Budgets with the same `name` and `per` are one budget, whichever of the store's programs use
+    them; if their limits differ, each program uses its own.
+    """
+
+    usd: float | None = None
+    """US dollars."""
+    tokens: int | None = None
+    """Tokens, input and output together."""
+    per: BudgetPeriod | None = None
+    """`hour`, `day` and `month` in UTC; `total`: forever. It must be given."""
+    name: str = "all"
+
+    def __post_init__(self) -> None:
+        if problem := next(self._find_problems(), None):
+            raise ConfigurationError(f"Budget: {problem}")
+
+    def __str__(self) -> str:
+        """Return the form that `parse_budgets` reads, without default values."""
+        found = [(field, getattr(self, field.name)) for field in fields(self)]
+        return " ".join(
+            f"{field.name}={value:g}" if isinstance(value, float) else f"{field.name}={value}"
+            for field, value in found
+            if value != field.default
+        )
+
+    def _find_problems(self) -> Iterator[str]:
+        for name, kind in (("usd", float), ("tokens", int)):
+            value = getattr(self, name)
+            if value is not None and (not is_limit(value, kind, _MOST) or value == math.inf):
+                yield f"`{name}` must be a number from 0, not {describe_number(value, _MOST)}"
+        if self.per not in get_args(BudgetPeriod):
+            yield (
+                f"`per` must be one of {', '.join(get_args(BudgetPeriod))}, not {self.per!r}; limit"
+                " a `with` by njrt.limit(usd=...), a run by the options max_usd and max_tokens"
+            )
+        if not isinstance(self.name, str) or not 0 < len(encode_text(self.name)) <= 100:
+            yield "`name` must be a text of 1 to 100 bytes"
+
+
+def find_budget_problem(text: str) -> str | None:
+    """Describe the problem with a budget in an option; None if it is valid."""
+    try:
+        parse_budgets(text)
+    except ConfigurationError as error:
+        return str(error)
+    return None
+
+
+def parse_budgets(text: str) -> tuple[Budget, ...]:
+    """Read budgets as in `NJC_BUDGET`: `NAME=VALUE` between spaces, budgets between semicolons."""
+    try:
+        return tuple(_parse_budget(part) for part in text.split(";") if part.strip())
+    except (ConfigurationError, ValueError) as error:
+        problem = str(error).removeprefix("Budget: ")
+        raise ConfigurationError(f"the budget {text!r}: {problem}") from None
+
+
+def _parse_budget(part: str) -> Budget:
+    values: dict[str, Any] = {}
+    names = [field.name for field in fields(Budget)]
+    for word in part.split():
+        name, equals, value = word.partition("=")
+        if name in BUDGET_FIELDS:
+            raise ValueError(BUDGET_FIELDS[name])
+        if not equals or name not in names or name in values:
+            raise ValueError(
+                f"{word!r} is not one NAME=VALUE with NAME one of {', '.join(names)}, such as "
+                "`usd=5 per=day`"
+            )
+        values[name] = value
+    try:
+        for name, kind in (("usd", float), ("tokens", int)):
+            if name in values:
+                values[name] = kind(values[name].removeprefix("$"))
+    except ValueError:
+        raise ValueError("usd and tokens must be numbers, such as usd=2.5 tokens=10_000") from None
+    return Budget(**values)

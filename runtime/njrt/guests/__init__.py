@@ -1,0 +1,1 @@
+"""Guests import the runtime, which imports none of them."""

@@ -1,0 +1,1 @@
+"""What is remembered: recordings, the cache, stores, traces, accounts, budgets."""

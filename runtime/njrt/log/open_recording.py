@@ -1,0 +1,253 @@
+"""A recording in use: the next reply for each conversation, and the new entries.
+
+recording = OpenRecording(old, replays=True, records=False)
+recording.take_next_entry("9f3c…")           the next reply to this conversation
+recording.describe_difference(request)       the program differs, first in line 2 of turn 1
+recording.build()                            the `Recording` to write
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import takewhile
+from typing import Generic, TypeVar
+
+from njrt.data.message_json import format_attached, list_new_messages, message_to_json
+from njrt.log.recording_file import (
+    RecordedCall,
+    RecordedDecision,
+    RecordedTouch,
+    Recording,
+    RecordingHeader,
+    format_recording_lines,
+)
+from njrt.messages import Json, Request
+from njrt.values.rendering.writer import clip
+
+_VERSION = re.compile(r"(-latest|-\d{8}|-\d{4}-\d\d-\d\d|-0)\Z")
+"""The end of a model's name that denotes a version and that only some vendors write."""
+
+
+def is_same_model(recorded: str, asked: str) -> bool:
+    """Return whether a recorded name refers to the requested model, ignoring vendor and version."""
+    names = [_VERSION.sub("", re.split("[/:]", name)[-1].lower()) for name in (recorded, asked)]
+    return names[0] == names[1]
+
+
+MAX_LINE_CHARS = 300
+"""How many characters of a differing line are shown."""
+
+
+class OpenRecording:
+    """A recording in use: the entries that are replayed, and those recorded so far."""
+
+    def __init__(self, old: Recording, *, replays: bool, records: bool) -> None:
+        self.old = old
+        self.replays = replays
+        self.records = records
+        self.header = old.header if old.entries and replays else None
+        self.recorded: list[tuple[int, int, RecordedCall]] = []
+        self.is_unsaved = False
+        self.positions: dict[str, int] = {}
+        self.decisions = ReplayBook(old.decisions if replays else ())
+        self.calls = ReplayBook(old.touches if replays else ())
+        self.is_appended = False
+        """True if the file has been written, so that calls can be added at its end."""
+        self.unfinished = old.header.unfinished and replays
+        self._by_key: defaultdict[str, list[RecordedCall]] = defaultdict(list)
+        self._used: dict[str, int] = {}
+        for entry in old.entries:
+            if entry.turn == 1:
+                self.positions.setdefault(entry.key, len(self.positions))
+            if replays:
+                self._by_key[entry.key].append(entry)
+
+    def take_next_entry(self, key: str, model: str) -> RecordedCall | None:
+        """Return the next reply to an equal conversation, by a model or for "" any; or None."""
+        entries = self._list_entries(key, model)
+        used = self._used.get(key + model, 0)
+        if used >= len(entries):
+            return None
+        self._used.setdefault(key, 0)
+        self._used[key + model] = used + 1
+        return entries[used]
+
+    def has_next_entry(self, key: str, model: str) -> bool:
+        """Return whether `take_next_entry` would return a reply."""
+        return self._used.get(key + model, 0) < len(self._list_entries(key, model))
+
+    def _list_entries(self, key: str, model: str) -> list[RecordedCall]:
+        return [
+            entry
+            for entry in self._by_key.get(key, ())
+            if not model or any(is_same_model(name, model) for name in _list_models(entry))
+        ]
+
+    def describe_lack(self, key: str, model: str) -> str:
+        """Describe why recorded replies to a conversation do not do; "" if there are none."""
+        if not (recorded := self._by_key.get(key)):
+            return ""
+        if entries := self._list_entries(key, model):
+            return f"the recording has no reply number {len(entries) + 1} to this request"
+        names = ", ".join(
+            dict.fromkeys(f"`{entry.reply.get('asked') or entry.model}`" for entry in recorded)
+        )
+        return f"the recording has a reply of {names} to this request, and none of `{model}`"
+
+    def build(self) -> Recording:
+        """Return the recording to write: old entries that are replayed, and new entries."""
+        replayed = self.old.entries if self.replays else ()
+        recorded = [entry for *_, entry in sorted(self.recorded, key=lambda new: new[:2])]
+        return Recording(
+            replace(self.header or RecordingHeader(), unfinished=self.unfinished),
+            (*replayed, *recorded),
+            tuple(self.decisions.items),
+            touches=tuple(self.calls.items),
+        )
+
+    def finish(self) -> None:
+        """End the run: the recording is complete unless the run was paused."""
+        if not (self.records and self.unfinished):
+            return
+        self.decisions.drop_unreached()
+        self.unfinished = self.decisions.has_open or self.calls.has_open
+        self.is_unsaved = True
+
+    def note_written(self, written: Recording) -> None:
+        """Note the lines that this process, and no other, has written and may change."""
+        self.note_lines(format_recording_lines(replace(written, entries=())))
+        self.is_appended = True
+
+    def note_lines(self, lines: Iterable[str]) -> None:
+        """Note lines that this process, and no other, has added."""
+        self.old = replace(self.old, lines=self.old.lines.union(lines))
+
+    def describe_difference(self, request: Request) -> str:
+        """Describe the first difference between the program's texts and the recorded texts."""
+        count = len(self.old.entries)
+        if count and all(entry.key in self._used for entry in self.old.entries):
+            return (
+                f"turn {request.turn} of this block is not in the recording: the run that made it "
+                f"was killed, or asked no more ({count} {'reply' if count == 1 else 'replies'}, "
+                "all replayed); the mode `new` continues it"
+            )
+        now = _list_text_lines(list_shown(request))
+        here = self._find_recorded_lines(request)
+        if not here:
+            return f"turn {request.turn} of this block is not in the recording"
+
+        def count_equal(lines: list[str]) -> int:
+            pairs = zip(lines, now, strict=False)
+            return sum(1 for _ in takewhile(lambda it: it[0] == it[1], pairs))
+
+        then = max(here, key=count_equal)
+        at = count_equal(then)
+        return (
+            f"the program differs from the recording, "
+            f"first in line {at + 1} of turn {request.turn}:\n"
+            f"    recorded: {_format_line(then, at)}\n"
+            f"    now:      {_format_line(now, at)}\n"
+        )
+
+    def _find_recorded_lines(self, request: Request) -> list[list[str]]:
+        """Return lines recorded at this turn of this block, else of any; prefer unused entries."""
+        turn = [entry for entry in self.old.entries if entry.turn == request.turn]
+        found = [entry for entry in turn if entry.place == request.place] or turn
+        unused = [entry for entry in found if entry.key not in self._used]
+        return [_list_text_lines(entry.shown) for entry in unused or found]
+
+
+def list_shown(request: Request) -> list[Json]:
+    """Return a request's new messages as they are recorded."""
+    new = list_new_messages(request.messages, request.turn)
+    return [message_to_json(message) for message in new]
+
+
+def _list_models(entry: RecordedCall) -> list[str]:
+    """Return the names of the models that were asked for a recorded reply."""
+    attempts = entry.reply.get("attempts", ())
+    asked = str(entry.reply.get("asked", ""))
+    return [entry.model, asked, *(str(attempt.get("model", "")) for attempt in attempts)]
+
+
+def _list_text_lines(messages: Iterable[Json]) -> list[str]:
+    lines: list[str] = []
+    for message in messages:
+        lines += message.get("user", ())
+        lines += map(format_attached, message.get("attached", ()))
+        for result in message.get("results", ()):
+            lines += result.get("text", ())
+    return lines
+
+
+def _format_line(lines: list[str], at: int) -> str:
+    return clip(lines[at], MAX_LINE_CHARS) if at < len(lines) else "(nothing more)"
+
+
+# ── the decisions, or the calls of gated functions, in an open recording ─────────────────────────
+
+
+T = TypeVar("T", RecordedDecision, RecordedTouch)
+
+
+class ReplayBook(Generic[T]):
+    """Recorded items in order (state: which of them have been used)."""
+
+    def __init__(self, old: Iterable[T]) -> None:
+        self.items: list[T] = list(old)
+        self._slots: defaultdict[str, list[int]] = defaultdict(list)
+        self._used: dict[str, int] = {}
+        self._unused: defaultdict[str, set[int]] = defaultdict(set)
+        """Old items that have not been taken, by conversation."""
+        for index, item in enumerate(self.items):
+            self._slots[item.identity].append(index)
+            self._unused[item.key].add(index)
+
+    @property
+    def has_open(self) -> bool:
+        """Whether the end of an item is missing."""
+        return any(item.is_open for item in self.items)
+
+    def take(self, asked: T, repeats: bool = False) -> int | None:
+        """Return the number of the next recorded item that equals this one, and mark it used.
+
+        Without a further one, return the number of the last if it `repeats`, else None.
+        """
+        identity = asked.identity
+        if isinstance(asked, RecordedTouch) and asked.digest:
+            older = replace(asked, digest="").identity  # as an older version of njrt wrote it
+            has_older = self._used.get(older, 0) < len(self._slots[older])
+            identity = older if has_older or (repeats and not self._slots[identity]) else identity
+        slots, used = self._slots[identity], self._used.get(identity, 0)
+        self._used[identity] = used + 1
+        if used >= len(slots) and not (slots and repeats):
+            return None
+        index = slots[min(used, len(slots) - 1)]
+        self._unused[asked.key].discard(index)
+        return index
+
+    def store(self, index: int | None, item: T) -> int:
+        """Replace an item, or add one; return its number."""
+        if index is not None:
+            self.items[index] = item
+            return index
+        self.items.append(item)
+        index = len(self.items) - 1
+        self._slots[item.identity].append(index)
+        return index
+
+    def find_unused(self, key: str) -> T | None:
+        """Return the first item after a conversation that the program has not asked for."""
+        unused = self._unused[key]
+        return self.items[min(unused)] if unused else None
+
+    def drop_unreached(self) -> None:
+        """At the end of a run, remove open items that the run did not reach."""
+        self.items = [
+            item
+            for index, item in enumerate(self.items)
+            if not item.is_open or index not in self._unused[item.key]
+        ]

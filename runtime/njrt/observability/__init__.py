@@ -1,1 +1,0 @@
-"""Accounts of calls, tokens and cost, traces, and OpenTelemetry spans."""

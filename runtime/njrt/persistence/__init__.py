@@ -1,1 +1,0 @@
-"""Files and stores for runs: the reply cache, and recordings."""

@@ -1,1 +1,0 @@
-"""Approval and budgets, for programs in production."""
