@@ -19,52 +19,44 @@ from njc import __version__
 from njc.commands.terminal import removed
 from njc.commands.terminal.console import INTERRUPTED_EXIT_CODE, Console, console_flags
 from njrt.data.options import OPTION_NAMES
-from njrt.data.records import record
 from njrt.data.similar import find_similar
 from njrt.errors import NaturalError
 
-
-@record
-class Entry:
-    """A command in the help's list, which does not import the commands."""
-
-    folder: str
-    example: str
-    """An example call, shown at the end of the command's help."""
-
-
-COMMAND_GROUPS: Mapping[str, Mapping[str, Entry]] = {
+COMMAND_GROUPS: Mapping[str, Mapping[str, str]] = {
     "Compile": {
-        "init": Entry("setup", "njc init shop"),
-        "build": Entry("compiling", "njc build src -o compiled_out"),
-        "check": Entry("compiling", "njc check src --hints"),
-        "show": Entry("compiling", "njc show src/mail.njpy"),
-        "explain": Entry("compiling", "njc explain NJ201"),
-        "lock": Entry("static_code", "njc lock src --mode static"),
+        "init": "njc init shop",
+        "build": "njc build src -o compiled_out",
+        "check": "njc check src --hints",
+        "show": "njc show src/mail.njpy",
+        "explain": "njc explain NJ201",
+        "lock": "njc lock src --mode static",
     },
     "Run": {
-        "run": Entry("running", "njc run mail.njpy inbox.txt"),
-        "batch": Entry("running", "njc batch mail.njpy:classify rows.csv --out results.jsonl"),
-        "store": Entry("running", "njc store usage"),
-        "doctor": Entry("setup", "njc doctor"),
+        "run": "njc run mail.njpy inbox.txt",
+        "batch": "njc batch mail.njpy:classify rows.csv --out results.jsonl",
+        "store": "njc store usage",
+        "doctor": "njc doctor",
     },
     "Measure and test": {
-        "compare": Entry("running", "njc compare -- pytest -q"),
-        "eval": Entry("running", "njc eval mail.njpy:route cases.jsonl --repeats 3"),
-        "trace": Entry("running", "njc trace trace.jsonl"),
-        "debug": Entry("running", "njc debug mail.njpy"),
-        "static": Entry("static_code", 'njc static src --repair --test "pytest -q"'),
+        "compare": "njc compare -- pytest -q",
+        "eval": "njc eval mail.njpy:route cases.jsonl --repeats 3",
+        "trace": "njc trace trace.jsonl",
+        "debug": "njc debug mail.njpy",
+        "static": 'njc static src --repair --test "pytest -q"',
     },
     "Editors and agents": {
-        "lsp": Entry("editors", "njc lsp"),
-        "dap": Entry("editors", "njc dap"),
-        "mcp": Entry("setup", "njc mcp add clock -- python -m mcp_server_time"),
-        "skill": Entry("setup", "njc skill"),
+        "lsp": "njc lsp",
+        "dap": "njc dap",
+        "mcp": "njc mcp add clock -- python -m mcp_server_time",
+        "skill": "njc skill",
     },
 }
-"""The commands by their group's heading, in the order of the help."""
-COMMANDS: Mapping[str, Entry] = {
-    name: entry for group in COMMAND_GROUPS.values() for name, entry in group.items()
+"""An example call of each command, by their group's heading, in the order of the help.
+
+The commands are not imported for it.
+"""
+COMMANDS: Mapping[str, str] = {
+    name: example for group in COMMAND_GROUPS.values() for name, example in group.items()
 }
 
 
@@ -77,19 +69,16 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        entry = COMMANDS[cmd_name]
-        module = f"njc.commands.{entry.folder}.{cmd_name.replace('-', '_')}"
-        command = importlib.import_module(module).command
+        command = importlib.import_module(f"njc.commands.{cmd_name}").command
         assert isinstance(command, click.Command)
-        command.epilog = command.epilog or f"Example: {entry.example}"
+        command.epilog = command.epilog or f"Example: {COMMANDS[cmd_name]}"
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))
-        for heading, entries in COMMAND_GROUPS.items():
+        for heading, names in COMMAND_GROUPS.items():
             with formatter.section(heading):
-                rows = ((name, read_summary(name, entry)) for name, entry in entries.items())
-                formatter.write_dl([(name.ljust(width), summary) for name, summary in rows])
+                formatter.write_dl([(name.ljust(width), read_summary(name)) for name in names])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -138,9 +127,9 @@ def suggest_flag(error: click.NoSuchOption) -> str:
     return f" Did you mean `{flags.get(close, f'--set {close}=VALUE')}`?"
 
 
-def read_summary(name: str, entry: Entry) -> str:
+def read_summary(name: str) -> str:
     """Read the first sentence of a command's help, without importing the command."""
-    source = pkgutil.get_data(__name__, f"{entry.folder}/{name.replace('-', '_')}.py") or b""
+    source = pkgutil.get_data(__name__, f"{name}.py") or b""
     found = _SUMMARY.search(source)
     return found[1].decode() if found else ""
 

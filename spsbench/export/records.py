@@ -144,7 +144,8 @@ def list_effect_records(lines: Iterable[TraceLine]) -> Iterator[EffectRecord]:
 
 # ── no secret is exported ─────────────────────────────────────────────────────────────────────────
 # Traces are redacted unless the program sets `redact=False`; records are always redacted, by the
-# rules of `njrt.values.rendering.redaction`. Fixes are unchanged: a changed fix might not pass the tests.
+# rules of `njrt.values.rendering.redaction`. Fixes are unchanged: a changed fix might not pass the
+# tests.
 
 
 def has_secret(record: RepairRecord) -> bool:

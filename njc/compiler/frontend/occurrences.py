@@ -5,9 +5,9 @@
         Add <price> to <:total: int>.           price    the same;  total    a variable of `add`
         """
 
-Scopes are those of `njc.compiler.frontend.name_resolution`; lambdas and comprehensions are functions here.
-Not detected: names in quoted annotations, attributes, keywords in calls, and names for which
-Python's tree has a wrong place (Python 3.11, in some f-strings).
+Scopes are those of `njc.compiler.frontend.name_resolution`; lambdas and comprehensions are
+functions here. Not detected: names in quoted annotations, attributes, keywords in calls, and names
+for which Python's tree has a wrong place (Python 3.11, in some f-strings).
 '''
 
 from __future__ import annotations

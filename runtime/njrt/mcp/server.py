@@ -5,7 +5,8 @@
     server.call("list_tables", {}, result=list[Table], wrapped=True)         [Table(name="users")]
 
 The first call starts the server or opens the URL. Calls by a block's code pass the gate
-(`njrt.execution.gates`); calls by the program itself are recorded and replayed by `njrt.mcp.recorded`.
+(`njrt.execution.gates`); calls by the program itself are recorded and replayed by
+`njrt.mcp.recorded`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# compiled by njc 0.3.0 from service/triage/service.py (sha256 51d3024ca1c6867b, abi 1)
+# compiled by njc 0.3.0 from service/triage/service.py (sha256 b007110c2174b47a, abi 1)
 # do not edit: change service/triage/service.py and build again
 """The application: classifies messages and keeps the results.
 
@@ -24,7 +24,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy.exc import SQLAlchemyError
 
 import njrt
-from njrt.observability.listeners import add_listener
+from njrt.log.listeners import add_listener
 from triage.admission import Admission, Gate
 from triage.classify import classify
 from triage.failures import CONFLICT, NOT_FOUND, STOPPING, STORAGE, Failure, describe_failure
@@ -125,4 +125,4 @@ def make_answer(failure: Failure) -> Response:
     return JSONResponse(body, failure.status, headers)
 
 
-# njc lines 1=1 3:1 126=124 sha256 7e01b7d95a5cd132
+# njc lines 1=1 3:1 126=124 sha256 58784d0b4a586c43
