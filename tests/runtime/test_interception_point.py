@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-SESSION = Path(__file__).parents[2] / "runtime" / "njrt" / "session"
+SESSION = Path(__file__).parents[2] / "runtime" / "njrt" / "block" / "session"
 SERVERS = {"handle": "serve", "ask_until_valid": "handle", "handler.serve": "handle"}
 """The calls that carry effects out, and the only functions that make them; `serve` is the interception point."""
 

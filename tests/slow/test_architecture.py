@@ -24,13 +24,16 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = {"njrt": "runtime/njrt", "njc": "njc", "spsbench": "spsbench"}
 """The packages, bottom up: each may import those before it."""
 
-CORE = (
-    "njc.compiler.frontend",
-    "njc.compiler.analysis",
-    "njc.compiler.codegen",
-    "njc.compiler.compiler",
-    "njrt.block.agent.conversation",
-)
+LEVELS = {
+    "njrt": "data values execution models log block guests mcp",
+    "njc": "compiler findings project static debug measure editors batch mcp commands",
+}
+"""The folders of a package, bottom up: each may import those before it."""
+
+VOCABULARY = {f"njrt.{name}" for name in ("effects", "errors", "events", "messages", "stores", "version")}
+"""Modules beside the folders that users import, and all folders: as low as `njrt.data`."""
+
+CORE = ("njc.compiler", "njrt.block.agent.conversation")
 """What is handed everything that it needs, and neither reads files nor knows the time."""
 
 WORLD = (
@@ -102,16 +105,32 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
         pytest.fail(f"circle: {' <- '.join(error.args[1])}")
 
 
-def folder_of(module: str) -> str:
-    """Return the folder of a package that a module is in, or the module itself if it is beside the folders."""
-    return ".".join(module.split(".")[:2])
+def find_level(module: str) -> str:
+    """Return the folder of a package that a module is in; a module beside the folders is a level of its own."""
+    level = ".".join(module.split(".")[:2])
+    return "njrt.data" if level in VOCABULARY else level
 
 
-def test_the_folders_of_a_package_import_downward() -> None:
+@pytest.mark.parametrize("package", LEVELS)
+def test_the_folders_of_a_package_import_downward(package: str) -> None:
+    levels = [f"{package}.{name}" for name in LEVELS[package].split()]
+    upward = [
+        f"{name} imports {imported}"
+        for name, path in MODULES.items()
+        if find_level(name) in levels
+        for imported in find_imports(path) & MODULES.keys()
+        if find_level(imported) in levels[levels.index(find_level(name)) + 1 :]
+    ]
+    assert upward == []
+    folders = {it.name for it in (ROOT / FOLDERS[package]).iterdir() if (it / "__init__.py").exists()}
+    assert folders <= {level.rpartition(".")[2] for level in levels}
+
+
+def test_no_folders_import_each_other_in_a_circle() -> None:
     graph: dict[str, set[str]] = {}
     for name, path in MODULES.items():
-        imported = {folder_of(other) for other in find_imports(path) & MODULES.keys()}
-        graph.setdefault(folder_of(name), set()).update(imported - {folder_of(name)})
+        imported = {find_level(other) for other in find_imports(path) & MODULES.keys()}
+        graph.setdefault(find_level(name), set()).update(imported - {find_level(name)})
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
