@@ -22,7 +22,7 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 pytest_plugins = ["pytester"]
 
 # What the slow tests of a subject import lies beside their folder, or in it.
-for slow in Path(__file__).parent.glob("*/slow"):
+for slow in Path(__file__).parent.glob("**/slow"):
     sys.path += [str(slow.parent), str(slow)]
 
 THOROUGH = bool(os.environ.get("NJC_THOROUGH"))

@@ -30,7 +30,9 @@ LEVELS = {
 }
 """The folders of a package, bottom up: each may import those before it."""
 
-VOCABULARY = {f"njrt.{name}" for name in ("effects", "errors", "events", "messages", "stores", "version")}
+VOCABULARY = {
+    f"njrt.{name}" for name in ("effects", "errors", "events", "messages", "stores", "version")
+}
 """Modules beside the folders that users import, and all folders: as low as `njrt.data`."""
 
 CORE = ("njc.compiler", "njrt.block.agent.conversation")
@@ -122,7 +124,9 @@ def test_the_folders_of_a_package_import_downward(package: str) -> None:
         if find_level(imported) in levels[levels.index(find_level(name)) + 1 :]
     ]
     assert upward == []
-    folders = {it.name for it in (ROOT / FOLDERS[package]).iterdir() if (it / "__init__.py").exists()}
+    folders = {
+        it.name for it in (ROOT / FOLDERS[package]).iterdir() if (it / "__init__.py").exists()
+    }
     assert folders <= {level.rpartition(".")[2] for level in levels}
 
 
