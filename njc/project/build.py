@@ -238,7 +238,8 @@ def read_source(unit: Unit) -> SourceFile:
 def _compile_in_processes(tasks: Sequence[CompileTask], workers: int) -> Iterator[CompileResult]:
     from concurrent.futures import ProcessPoolExecutor
 
-    import njc.compiler.compiler  # noqa: F401  here, so that forked processes do not import it again
+    # Here, so that forked processes do not import it again.
+    import njc.compiler.compiler  # noqa: F401
 
     with ProcessPoolExecutor(workers) as pool:
         yield from pool.map(CompileTask.run, tasks, chunksize=max(1, len(tasks) // (workers * 8)))

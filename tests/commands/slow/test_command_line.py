@@ -77,11 +77,11 @@ def test_help_names_every_command(here: Workplace) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_of_commands_agrees_with_the_commands(name: str) -> None:
     context = click.Context(njc_command)
-    command, entry = njc_command.get_command(context, name), COMMANDS[name]
+    command, example = njc_command.get_command(context, name), COMMANDS[name]
     assert command
-    assert read_summary(name, entry) == command.get_short_help_str(200)
-    assert f"Example: {entry.example}" in command.get_help(click.Context(command))
-    program, called, *arguments = shlex.split(entry.example)
+    assert read_summary(name) == command.get_short_help_str(200)
+    assert f"Example: {example}" in command.get_help(click.Context(command))
+    program, called, *arguments = shlex.split(example)
     assert (program, called) == ("njc", name)
     with suppress(click.BadParameter):  # a file of the example does not exist here
         command.make_context(name, arguments, parent=context)

@@ -470,7 +470,7 @@ def test_a_limit_may_be_infinite(here: Workplace, option: str) -> None:
 
 def test_the_example_of_static_has_all_that_is_needed(here: Workplace) -> None:
     here.write({"src/a.njpy": GREETING})
-    _, *words = shlex.split(COMMANDS["static"].example)
+    _, *words = shlex.split(COMMANDS["static"])
     assert "no code has been written" in here.njc(*words).stderr
 
 

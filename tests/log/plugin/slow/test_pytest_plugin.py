@@ -253,7 +253,7 @@ def test_nothing_of_the_runtime_is_loaded_for_tests_without_blocks(
 
         def test_plain():
             loaded = {name for name in sys.modules if name.startswith("njrt")}
-            assert loaded <= {"njrt", "njrt.errors", "njrt.data.jumps", "njrt.data.loading", "njrt.pytest_plugin", "njrt.data.root_context", "njrt.version"}
+            assert loaded <= {"njrt", "njrt.data", "njrt.errors", "njrt.data.jumps", "njrt.data.loading", "njrt.pytest_plugin", "njrt.data.root_context", "njrt.version"}
         """
     )
     project.runpytest_subprocess().assert_outcomes(passed=1)
