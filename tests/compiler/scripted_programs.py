@@ -56,7 +56,7 @@ def outcome_of(text: str, name: str = "scripted_program", jumps: Jumps = "all") 
     module = ModuleType(name)
     sys.modules[name] = module
     try:
-        with using(model=Scripted(answer)):
+        with using(model=Scripted(answer), policy="guarded"):
             exec(code, module.__dict__)
     finally:
         del sys.modules[name]

@@ -108,7 +108,7 @@ def execute(code: Any) -> dict[str, Any]:
     module = ModuleType("scripted_program")
     sys.modules[module.__name__] = module
     try:
-        with using(model=Scripted(answer)):
+        with using(model=Scripted(answer), policy="guarded"):
             exec(code, module.__dict__)
     finally:
         del sys.modules[module.__name__]
