@@ -175,6 +175,7 @@ if find_obstacle() is None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", make_values())
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("guarded")
 def test_a_hostile_value_disturbs_no_part_of_a_run(name: str, tmp_path: Path) -> None:
     for kind, (function, replies, options) in RUNS.items():
         value = make_values()[name]
