@@ -580,7 +580,7 @@ def test_an_item_that_needs_code_is_not_peeked(tmp_path: Path) -> None:
     text = SIMPLE.replace("(items)", "(items, found)").replace("found = []", "pass")
     program, trace = load(text), tmp_path / "trace.jsonl"
     given = njrt.using(trace=trace, authority="strict")
-    with serve() as server, given, pytest.raises(njrt.PolicyError):
+    with serve(together=2) as server, given, pytest.raises(njrt.PolicyError):
         program["f"](["a", "x" * 40_000, "b"], found)
     assert found == ["'a'"]
     assert "'b'" in server.items
