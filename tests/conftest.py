@@ -122,6 +122,7 @@ def guarded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def contained() -> None:
+    """Skip the test on a system that cannot contain code."""
     if find_obstacle():
         pytest.skip("this system cannot contain code")
 

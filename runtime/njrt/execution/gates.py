@@ -154,7 +154,7 @@ def _join(outer: CallRule, inner: CallRule) -> CallRule:
 
 
 class _OpenGate:
-    """A `session.gate.RunGate`, or None for no gate, in its `with` (state: whether it is open)."""
+    """The `RunGate` of a block, or None for no gate, in its `with` (state: whether it is open)."""
 
     def __init__(self, gate: Any) -> None:
         self.gate, self.number, self.is_open = gate, next(_numbers), True

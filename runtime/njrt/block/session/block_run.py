@@ -147,13 +147,13 @@ class BlockRun(DecidingRun):
         options = self.block.options
         if options.own_packages:
             self.scope.packages = frozenset(list_packages(options.own_packages))
-        reason, self.is_contained_unasked = self.call.guarded, options.policy in (None, "auto")
-        if self.is_contained_unasked:
+        reason, is_auto = self.call.guarded, options.policy in (None, "auto")
+        if is_auto:
             reason = reason or find_earlier_reason(options.policy, self.file, self.session)
         policy = choose_policy(options.policy, self.scope, reason, self.session.place)
-        if self.is_contained_unasked:
-            self.is_contained_unasked = policy == "contained"
+        if is_auto:
             self.block = replace(self.block, options=replace(options, policy=policy))
+        self.is_contained_unasked = is_auto and policy == "contained"
 
     def run_static_code(self) -> Conversation:
         """Run the block's static code.
@@ -305,9 +305,8 @@ class BlockRun(DecidingRun):
         if has_raised := isinstance(ending, Raised | BaseException):
             self.undo()
         codes = self.handler.end.codes if self.handler else []
-        if self.is_contained_unasked and isinstance(
-            ending, ReplyError | PolicyError if codes else PolicyError
-        ):
+        explained = (PolicyError, ReplyError) if codes else PolicyError
+        if self.is_contained_unasked and isinstance(ending, explained):
             add_note(ending, CONTAINED)
         if self.interface is not None:
             try:
@@ -317,7 +316,7 @@ class BlockRun(DecidingRun):
                 raise
         if has_raised or self.handler is None or self.block.code or self.interface:
             return ()
-        return tuple(find_warnings(self.handler.end.codes, self.scope, self.before))
+        return tuple(find_warnings(codes, self.scope, self.before))
 
     def undo(self) -> None:
         """Restore saved bindings after any exception, also of the program, or a cancellation."""
