@@ -10,8 +10,7 @@ the running jobs are yielded before it is raised; a second Ctrl-C drops them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from queue import SimpleQueue
@@ -53,25 +52,35 @@ def run_jobs(
         except BaseException as error:
             finished.put(([], error))
 
-    with ThreadPoolExecutor(width, thread_name_prefix="trial") as pool:
-        begun = ended = 0
-        try:
-            while True:
-                for job in islice(jobs, width - (begun - ended)):
-                    begun += 1
-                    pool.submit(work, job)
-                if begun == ended:
-                    return
-                results, error = finished.get()
-                ended += 1
-                if error is not None:
-                    raise error
-                yield from results
-        except (Exception, KeyboardInterrupt):
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            while not finished.empty():
-                yield from finished.get()[0]
-            raise
-        finally:
-            stop.set()
+    # A thread is listed before it starts: the executor of concurrent.futures lists it afterwards,
+    # and does not wait for it when Ctrl-C comes in between.
+    threads: list[threading.Thread] = []
+    ended = 0
+    try:
+        while True:
+            for job in islice(jobs, width - (len(threads) - ended)):
+                threads.append(threading.Thread(target=work, args=(job,), name="trial"))
+                threads[-1].start()
+            if len(threads) == ended:
+                return
+            results, error = finished.get()
+            ended += 1
+            if error is not None:
+                raise error
+            yield from results
+    except (Exception, KeyboardInterrupt):
+        stop.set()
+        join_threads(threads)
+        while not finished.empty():
+            yield from finished.get()[0]
+        raise
+    finally:
+        stop.set()
+        join_threads(threads)
+
+
+def join_threads(threads: Iterable[threading.Thread]) -> None:
+    """Wait until all threads have ended; one that never started is left out."""
+    for thread in threads:
+        if thread.is_alive():
+            thread.join()
