@@ -111,9 +111,20 @@ def it():
     Append to <kept>, and make <:f: Callable[[], int]>.
     '''
 """
+A_GROUP = """
+from collections.abc import Callable
+kept = []
+def it():
+    try:
+        raise ExceptionGroup("two", [ValueError(1), ValueError(2)])
+    except* ValueError as group:
+        '''natural
+        Append to <kept> what <group> holds.
+        '''
+"""
 
 
-@pytest.mark.parametrize("text", [IN_A_CLASS, A_FUNCTION])
+@pytest.mark.parametrize("text", [IN_A_CLASS, A_FUNCTION, A_GROUP])
 def test_what_cannot_be_contained_runs_guarded(text: str, tmp_path: Path) -> None:
     program = load(text, tmp_path)
     model = Scripted([run(f"{KEEP}\nf = kept[0]", done=True)])

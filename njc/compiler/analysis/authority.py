@@ -157,7 +157,7 @@ def list_offered_labels(block: NaturalBlock, project: Options) -> tuple[OfferedL
 def may_reraise(block: NaturalBlock, project: Options) -> bool:
     """Return whether a block in an `except*` suite may re-raise exceptions: it names `raise`."""
     takes_all = merge_option_layers(block.options, project).jumps == "all"
-    return block.frame.in_except_star and (takes_all or names_raise(block))
+    return block.frame.group is not None and (takes_all or names_raise(block))
 
 
 def _find_obstacles(

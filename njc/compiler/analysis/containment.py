@@ -6,6 +6,7 @@ Put 1 into <:self._number>        an attribute with an underscore             ca
 Put 1 into <:Box.limit>           an attribute of a class                     cannot be set
 Sort <self._rows>                 the same, read                              not there for the code
 Clean <df>; df: pd.DataFrame      its type has a class of another package     only a handle
+except* E as all: ... <all>       a group of exceptions                       not there for the code
 
 With `policy="contained"`, the first three are errors. With `policy="auto"`, all run guarded. Values
 do not count, so that no input can change where code runs. Not detected: types that are not stated,
@@ -110,6 +111,12 @@ def _find_inputs(
         if path in block.writes:
             typed.append(types.output_type(path, block.scope))
         names = (_find_library_class(it, types, own) for it in typed if it)
+        if root == block.frame.group:
+            yield Uncontained(
+                f"`{root}` is a group of exceptions, which contained code cannot get",
+                "name a variable that the program has bound to what the code needs",
+                is_impossible=False,
+            )
         if "._" in path:
             yield Uncontained(
                 f"contained code has no attribute with an underscore, such as `{path}`",

@@ -246,7 +246,7 @@ def _search_compound(
             yield from _search_suite(module, statement.body, statement, frame)
             starred = isinstance(statement, ast.TryStar)
             for handler in statement.handlers:
-                inner = frame.enter_except_star() if starred else frame
+                inner = frame.enter_except_star(handler.name or "") if starred else frame
                 yield from _search_suite(module, handler.body, statement, inner)
             yield from _search_suite(module, statement.orelse, statement, frame)
             yield from _search_suite(module, statement.finalbody, statement, frame.enter_finally())

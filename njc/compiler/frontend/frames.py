@@ -38,16 +38,19 @@ class Frame:
     """Whether a jump to the loop would leave a `finally` suite."""
     return_in_finally: bool = False
     """Whether a return would leave a `finally` suite."""
-    in_except_star: bool = False
-    """Whether this is in the function's `except*` suite: only bare `raise` re-raises the group."""
+    group: str | None = None
+    """The name of the group in the function's `except*` suite, "" if it has none, None elsewhere.
+
+    Only bare `raise` re-raises the group.
+    """
 
     def enter_loop(self) -> Frame:
         """Return the frame of a loop's body; its `else` suite keeps the outer frame."""
         return replace(self, in_loop=True, loop_barred=False, loop_in_finally=False)
 
-    def enter_except_star(self) -> Frame:
-        """Return the frame of an `except*` suite."""
-        return replace(self, loop_barred=True, return_barred=True, in_except_star=True)
+    def enter_except_star(self, group: str) -> Frame:
+        """Return the frame of an `except*` suite, with the name of its group."""
+        return replace(self, loop_barred=True, return_barred=True, group=group)
 
     def enter_finally(self) -> Frame:
         """Return the frame of a `finally` suite."""

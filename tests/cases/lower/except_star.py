@@ -17,7 +17,7 @@ def run(job, log: logging.Logger) -> None:
             lambda: (failed, log),
             reraises=True,
             at="except_star.njpy:10",
-            guarded="the type of `log` has a class of another package, `logging.Logger`",
+            guarded="`failed` is a group of exceptions, which contained code cannot get",
         ):
             raise
     except* OSError as failed:
@@ -31,6 +31,7 @@ def run(job, log: logging.Logger) -> None:
                     labels="break",
                     reraises=True,
                     at="except_star.njpy:15",
+                    guarded="`failed` is a group of exceptions, which contained code cannot get",
                 ):
                     raise
             except _nj.Break:
@@ -42,8 +43,8 @@ def run(job, log: logging.Logger) -> None:
         """,
             lambda: (failed, log),
             at="except_star.njpy:19",
-            guarded="the type of `log` has a class of another package, `logging.Logger`",
+            guarded="`failed` is a group of exceptions, which contained code cannot get",
         )
 
 
-# njc lines 1=1 3:1 5=3 6:3 14=10 15:11 17=10 23:13 26=15 28:16 30=15 38:18 40=19 41:20 43=19 47=22 sha256 15dec727ef67ed0b
+# njc lines 1=1 3:1 5=3 6:3 14=10 15:11 17=10 23:13 26=15 28:16 30=15 39:18 41=19 42:20 44=19 48=22 sha256 59473afc00d49c86
