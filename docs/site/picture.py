@@ -1,12 +1,14 @@
-"""Write the picture of the first page: the page of `njc trace --html` on a trace of examples/mailbox.njpy.
+"""Write the picture of the first page: `njc trace --html` on a run of the program beside it.
 
     python docs/site/picture.py          docs/site/assets/trace.png
 
-The trace is of runs on a model of 1.5 billion parameters; Chromium shows the page.
+examples/shopping.njpy gets its recorded replies, of a model of 1.5 billion parameters; Chromium
+shows the page.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -18,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tests" / "servers"))
 
 from chromium import Chromium  # noqa: E402
 
-WIDTH, HEIGHT = 1180, 860
+WIDTH, HEIGHT = 1180, 790
 CLICK = "document.querySelectorAll('.row')[1].click()"
 """It opens the second run."""
 
@@ -26,10 +28,15 @@ CLICK = "document.querySelectorAll('.row')[1].click()"
 def main() -> None:
     """Write the page and the picture."""
     with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "mailbox.html"
-        trace = ROOT / "examples" / "traces" / "mailbox.jsonl"
-        command = [sys.executable, "-m", "njc", "trace", trace, "--html", page]
-        subprocess.run(command, check=True, timeout=120)
+        trace, page = Path(folder, "shopping.jsonl"), Path(folder, "shopping.html")
+        recording = ROOT / "examples" / "recordings" / "shopping.jsonl"
+        settings = {"NJC_RECORD": f"none:{recording}", "NJC_TRACE": str(trace)}
+        for arguments in (
+            ["run", ROOT / "examples" / "shopping.njpy"],
+            ["trace", trace, "--html", page],
+        ):
+            command = [sys.executable, "-m", "njc", *arguments]
+            subprocess.run(command, env=os.environ | settings, check=True, timeout=120)
         with Chromium(WIDTH, HEIGHT) as browser:
             browser.open(page)
             for click in (CLICK, "0"):
