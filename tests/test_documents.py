@@ -66,7 +66,7 @@ def test_the_figures_of_the_readme_are_those_of_the_project() -> None:
     data = sum(
         len(re.findall(r'^ +effects="answer",$', program, re.MULTILINE)) for program in compiled
     )
-    assert f"answers with data: {data} of the {blocks} blocks of our [benchmark]" in text
+    assert f"answers with data, as in {data} of the {blocks} blocks of our [benchmark]" in text
     recording = ROOT / "examples" / "recordings" / "shopping.jsonl"
     replies = len(recording.read_text().splitlines()) - 1
     assert f"{replies} replies in {recording.stat().st_size / 1000:.1f} KB" in text
