@@ -5,6 +5,7 @@
     """natural(interface=shop.INTERFACE)             a block with an interface
     """Natural      """ natural      ("""natural      nearly a block: reported, never ignored
     """natural language processing."""               a string like any other
+    """natural(mode="live"                           a block with a mistake in its options
 
 All decisions use the literal's source text: the tree no longer shows how it was quoted.
 '''
@@ -23,7 +24,7 @@ from njrt.data.records import record
 
 OPENING = re.compile(
     r"(?P<prefix>[rRuUfF]{0,2})(?P<quotes>\"{3}|'{3})(?P<marker>natural|prompt)[ \t]*"
-    r"(?P<options>\([^\r\n]*\))?[ \t]*(?:\r\n|\n|\r)"
+    r"(?P<options>\([^\r\n]*\)|\([ \t]*\w+[ \t]*=[^\r\n)]*)?[ \t]*(?:\r\n|\n|\r)"
 )
 _NEAR_MISS = re.compile(
     r"(?P<prefix>\w{0,2})(?P<quotes>\"{3}|'{3})(?P<before>["
@@ -99,8 +100,9 @@ def parse_options(text: str) -> WrittenOptions:
     except (SyntaxError, ValueError):
         call = None
     if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
-        unread = OptionProblem(0, len(text), "options are keyword arguments")
-        return WrittenOptions(problems=(unread,))
+        is_closed = text.endswith(")")
+        problem = "options are keyword arguments" if is_closed else "`)` is missing on this line"
+        return WrittenOptions(problems=(OptionProblem(0, len(text), problem),))
     settings: dict[str, Any] = {}
     interface: InterfaceName | None = None
     ahead: int | None = None
