@@ -114,3 +114,47 @@ def test_nothing_is_changed_of_the_library_through_an_alias(store: str) -> None:
     assert account is not None
     assert account.effects[0].is_refused
     assert not hasattr(json.JSONEncoder, "changed")
+
+
+USES = """
+import os.path
+import threading
+import urllib.parse
+
+class Bank:
+    def __init__(self):
+        self.lock, self.sums = threading.Lock(), {"ada": 10}
+
+    def add(self, name: str, amount: int) -> None:
+        with self.lock:
+            self.sums[name] += amount
+
+def it(bank: Bank, seen: list[str]):
+    '''natural
+    Append to <seen> the <os.path.basename> of "/a/b c", after <urllib.parse.quote>, and add to
+    <bank>.
+    '''
+"""
+
+
+def test_parts_of_submodules_and_methods_that_hold_a_lock_can_be_called(tmp_path: Path) -> None:
+    program, seen = load(USES, tmp_path), list[str]()
+    bank = program["Bank"]()
+    code = "seen.append(os.path.basename(urllib.parse.quote('/a/b c')))\nbank.add('ada', 5)"
+    with njrt.using(model=njrt.Scripted([run(code, done=True)]), policy="contained"):
+        program["it"](bank, seen)
+    assert (seen, bank.sums) == (["b%20c"], {"ada": 15})
+
+
+def test_another_part_of_a_submodule_is_not_there(tmp_path: Path) -> None:
+    program, seen = load(USES, tmp_path), list[str]()
+    code = "seen.append(os.path.{})"
+    model = njrt.Scripted(
+        [run(code.format("getsize('/')")), run("os.getcwd()"), run("1", done=True)]
+    )
+    with njrt.using(model=model, policy="contained"):
+        program["it"](program["Bank"](), seen)
+    account = njrt.last_run()
+    assert account is not None
+    for effect, name in zip(account.effects, ("getsize", "getcwd"), strict=False):
+        assert f"the prompt does not name `{name}` of this module" in effect.result

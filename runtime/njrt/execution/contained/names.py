@@ -8,7 +8,7 @@ names.list_changed()        [("total", 5)]: what the program has bound since the
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from types import CodeType, ModuleType
 from typing import Any
@@ -32,12 +32,11 @@ class Names:
         self._known: dict[str, Any] = {}
         self._first: dict[str, Any] = {}
         self._edited: set[str] = set()
-        named = self.scope.list_variables(self.scope.names)
-        self.modules: dict[str, ModuleType] = {
-            value.__name__: value
-            for value in named.values()
-            if is_a(value, ModuleType) and value.__name__ not in CHILD_MODULES
-        }
+        self.modules: dict[str, ModuleType] = {}
+        """The modules that the code reaches by the text's names and that are not in the child."""
+        self.members: dict[str, dict[str, Any]] = {}
+        """What the code finds in each of them, by the module's name."""
+        self._find_modules()
 
     def list_borrowed(self) -> list[str]:
         """Return the builtins that the code uses although the program shadows them."""
@@ -50,15 +49,6 @@ class Names:
         values = [*scope.list_variables((*scope.names, *scope.type_names)).values()]
         used = [it for it in (read() for read in self._readers.values()) if it is not MISSING]
         return [*values, *used]
-
-    def list_parts(self, module: ModuleType) -> dict[str, Any]:
-        """Return the parts of a module that the text names, by the name of the part."""
-        found: dict[str, Any] = {}
-        for name, value in self.scope.list_variables(self.scope.names).items():
-            if value is module:
-                parts = self.scope.list_named(name, value)
-                found |= {path.rpartition(".")[2]: it for path, it in parts.items() if path != name}
-        return found
 
     def list_owners(self, attribute: str) -> list[Any]:
         """Return the objects whose attribute of this name the text names as an output."""
@@ -106,6 +96,26 @@ class Names:
                 else:
                     self.scope.rebind(name, first)
 
+    def _find_modules(self) -> None:
+        """Find the modules that are named, and what the text names of them or of their modules."""
+        named = self.scope.list_variables(self.scope.names)
+        for name, module in named.items():
+            for path in self.scope.list_named(name, module) if is_a(module, ModuleType) else ():
+                self._add_module(module, path.split(".")[1:])
+
+    def _add_module(self, module: ModuleType, path: Sequence[str]) -> None:
+        """Add a module, and the part of it with this path; without one, its public names."""
+        if module.__name__ in CHILD_MODULES:
+            return
+        self.modules[module.__name__] = module
+        held = self.members.setdefault(module.__name__, {})
+        if not path:
+            held |= {n: it for n, it in vars(module).items() if _is_public(module, n, it)}
+            return
+        part = held[path[0]] = getattr(module, path[0])
+        if is_a(part, ModuleType):
+            self._add_module(part, path[1:])
+
     def _find_places(self) -> dict[str, str]:
         """Return the place of each name, such as an output, a variable, or the block's own."""
         scope, code = self.scope, self.code
@@ -136,6 +146,11 @@ class Names:
         if self.scope.is_lent(name):
             return partial(self.scope.lent.get, name)
         return partial(self.scope.module.get, name, MISSING)
+
+
+def _is_public(module: ModuleType, name: str, value: Any) -> bool:
+    """Return whether a name is public and what it names is defined in the module."""
+    return name[:1] != "_" and getattr(value, "__module__", None) == module.__name__
 
 
 @lru_cache(maxsize=64)

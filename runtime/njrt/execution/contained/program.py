@@ -347,15 +347,3 @@ def _leave(method: Callable[..., Any], error: Any) -> Any:
     if not isinstance(error, BaseException):
         return method(None, None, None)
     return method(type(error), error, error.__traceback__)
-
-
-def list_members(module: ModuleType, named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the code may use of a module: the parts that the text names.
-
-    Of a module that it names as a whole these are the public functions and classes defined there.
-    """
-    return dict(named) or {
-        name: value
-        for name, value in vars(module).items()
-        if name[:1] != "_" and getattr(value, "__module__", None) == module.__name__
-    }

@@ -17,7 +17,7 @@ from njrt.execution.contained.changes import Change, edit_changes, list_changes,
 from njrt.execution.contained.contents import MISSING, StateError
 from njrt.execution.contained.making import Delta, read_delta
 from njrt.execution.contained.names import Names
-from njrt.execution.contained.program import Program, list_members
+from njrt.execution.contained.program import Program
 from njrt.execution.contained.state import UNBOUND, Table
 from njrt.execution.contained.wire import Data, measure
 
@@ -52,15 +52,9 @@ class Session:
 
     def start(self) -> tuple[Data, Data, Data]:
         """Return the members of modules, the state, and the exception that is being handled."""
-        program, names = self.program, self.names
-        modules = {
-            name: list_members(module, names.list_parts(module))
-            for name, module in names.modules.items()
-        }
-        for value in (
-            *names.list_named(),
-            *(it for held in modules.values() for it in held.values()),
-        ):
+        program, modules = self.program, self.names.members
+        parts = [it for held in modules.values() for it in held.values()]
+        for value in (*self.names.list_named(), *parts):
             program.allow(value)
         error = sys.exception()
         handled = None if isinstance(error, BaseExceptionGroup) else error
@@ -72,7 +66,7 @@ class Session:
             }
 
         delta, (members, raised) = self.take(lambda encode: [write(encode), encode(handled)])
-        program.mark_writable([it for held in modules.values() for it in held.values()])
+        program.mark_writable(parts)
         program.table.remember()
         return members, delta, raised
 

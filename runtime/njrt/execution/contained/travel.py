@@ -4,8 +4,8 @@
     def pay(self): self._bank.send(self.total)                    stays: an underscore; it is called
 
 A function travels if it names only its parameters, builtins of the guard's list, modules that
-compute and the program's data classes, and no attribute with an underscore. What it does, the
-code could do itself, and the program checks the result.
+compute and the program's data classes, and has no attribute with an underscore and no `with`. What
+it does, the code could do itself, and the program checks the result.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from njrt.execution.contained.state import Side
 from njrt.execution.contained.wire import Data, write
 from njrt.execution.guard.allowed import split_words
 
-_REFUSED = ("IMPORT_NAME", "IMPORT_STAR", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_BUILD_CLASS")
+_REFUSED = (
+    *("IMPORT_NAME", "IMPORT_STAR", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_BUILD_CLASS"),
+    *("BEFORE_WITH", "LOAD_SPECIAL"),  # `with` is for locks and other resources of the program
+)
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "LOAD_SUPER_ATTR")
 _FORMATTING = ("format", "format_map")
 _SPECIAL = split_words(
