@@ -12,6 +12,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import functools
 import gc
 import os
 import re
@@ -789,6 +790,23 @@ def test_properties_that_compute_are_read_in_the_child() -> None:
     done = contain("items[5].text + items[-1].text", lambda: (items,))
     assert done == Ran("xx", "")
     assert Item.reads == 2  # it names a class of its function, so it is called
+
+
+class Square:
+    """Its area is computed once."""
+
+    def __init__(self) -> None:
+        self.side = 3
+
+    @functools.cached_property
+    def area(self) -> int:
+        return self.side**2
+
+
+def test_the_program_keeps_what_a_cached_property_has_computed() -> None:
+    square = Square()
+    assert contain("square.side = square.area + square.area", lambda: (square,)) == Ran(None, "")
+    assert (square.side, square.area) == (18, 9)
 
 
 class Table(dict[str, int]):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import functools
 import sys
 from collections.abc import Callable, Collection, Mapping
 from types import FunctionType, MemberDescriptorType, ModuleType
@@ -245,9 +244,7 @@ class Classes:
         match member:
             case FunctionType():
                 return ["function", self._pack(member, cls), is_async(member)]
-            case property() | functools.cached_property():
-                read = getattr(member, "fget", None) or getattr(member, "func", None)
-                write_ = getattr(member, "fset", None)
+            case property(fget=read, fset=write_):
                 setter = write_ and self._pack(write_, cls)
                 return ["property", self._pack(read, cls), bool(write_), setter]
             case classmethod() | staticmethod():
