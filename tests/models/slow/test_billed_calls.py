@@ -18,7 +18,14 @@ from anthropic_server import AnthropicServer
 from loopback import Answer, Drop, Garbage, Loopback, Raw, Response, Seen, Status, Stream
 from njrt.block.session.limits import Limits, Meter, Metered
 from njrt.data.options.budget import Budget
-from njrt.errors import CostLimitError, LimitError, ModelError, NaturalError, ServerError
+from njrt.errors import (
+    CostLimitError,
+    LimitError,
+    ModelError,
+    NaturalError,
+    ServerError,
+    TokenLimitError,
+)
 from njrt.log.budgets.budgeted import Budgeted, estimate_call
 from njrt.log.budgets.ledger import list_accounts
 from njrt.log.sqlite_store import MemoryStore
@@ -221,13 +228,19 @@ def test_a_stream_that_breaks_off_keeps_the_most_that_it_could_cost() -> None:
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
-def test_a_reply_without_usage_has_no_known_price(vendor: str) -> None:
+@pytest.mark.parametrize(
+    ("limits", "error"),
+    [(Limits(usd=1.0), CostLimitError), (Limits(tokens=900), TokenLimitError)],
+)
+def test_a_reply_without_usage_ends_a_run_whose_tokens_or_price_are_limited(
+    vendor: str, limits: Limits, error: type[Exception]
+) -> None:
     body = make_body(vendor, "three", (7, 3)) | {"usage": None}
     with VENDORS[vendor].server([Raw(json.dumps(body))] * 2) as server:
         model = VENDORS[vendor].connect(server, retries=0)
         assert model.ask(REQUEST).usage == Usage(usd=None)
-        with pytest.raises(CostLimitError, match="reported no usage; limit calls"):
-            put_limits(model, MemoryStore(), BUDGET, Meter(Limits(usd=1.0))).ask(REQUEST)
+        with pytest.raises(error, match="reported no usage; limit calls"):
+            put_limits(model, MemoryStore(), BUDGET, Meter(limits)).ask(REQUEST)
 
 
 @pytest.mark.parametrize("vendor", VENDORS)

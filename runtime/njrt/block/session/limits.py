@@ -153,15 +153,21 @@ class Meter:
         self.add_usage(usage)
         for meter in (self, *self._around):
             meter._check_budget(over=True)
-            if usage.usd is None and reply.source == "model" and meter.limits.usd is not None:
-                option, model = meter._option.format("usd"), reply.model or "(unnamed)"
-                unknown = f"no price is known for the model {model}; limit tokens instead"
-                if not usage.input + usage.output:
-                    unknown = f"the server of {model} reported no usage; limit calls instead"
-                raise meter._make_error(
-                    CostLimitError,
-                    f"has a limit `{option}` ({meter.limits.usd:g}), but {unknown}",
-                )
+            if reply.source == "model":
+                meter._check_known(usage, reply.model or "(unnamed)")
+
+    def _check_known(self, usage: Usage, model: str) -> None:
+        """Raise if tokens or dollars are limited, and nobody knows how many a reply has cost."""
+        unknown = f"no price is known for the model {model}; limit tokens instead"
+        if is_uncounted := not usage.input + usage.output:
+            unknown = f"the server of {model} reported no usage; limit calls instead"
+        for kind, limit, is_unknown in (
+            (TokenLimitError, "tokens", is_uncounted),
+            (CostLimitError, "usd", usage.usd is None),
+        ):
+            if is_unknown and (most := getattr(self.limits, limit)) is not None:
+                option = f"`{self._option.format(limit)}` ({most:g})"
+                raise self._make_error(kind, f"has a limit {option}, but {unknown}")
 
     def add_usage(self, usage: Usage) -> None:
         """Count calls' usage without checking the limits."""
