@@ -106,7 +106,7 @@ def read_only_account(ledger: Store) -> Any:
 
 BUDGETS = st.builds(
     Budget,
-    usd=st.none() | st.floats(0, 1e6).map(lambda usd: round(usd, 2)),
+    usd=st.none() | st.floats(0, 1e6),
     tokens=st.integers(0, 10**12),
     per=st.sampled_from(["hour", "day", "month", "total"]),
     name=st.sampled_from(["all", "research", "x-1"]),
@@ -115,9 +115,7 @@ BUDGETS = st.builds(
 
 @given(st.lists(BUDGETS, max_size=3))
 def test_a_written_budget_is_read_again(budgets: list[Budget]) -> None:
-    read = parse_budgets("; ".join(map(str, budgets)))
-    for before, after in zip(budgets, read, strict=True):
-        assert after == before or after.usd == pytest.approx(before.usd, rel=1e-5)
+    assert parse_budgets("; ".join(map(str, budgets))) == tuple(budgets)
 
 
 WRONG = [

@@ -46,7 +46,7 @@ class Budget:
         """Return the form that `parse_budgets` reads, without default values."""
         found = [(field, getattr(self, field.name)) for field in fields(self)]
         return " ".join(
-            f"{field.name}={value:g}" if isinstance(value, float) else f"{field.name}={value}"
+            f"{field.name}={value!s}".removesuffix(".0" if isinstance(value, float) else "")
             for field, value in found
             if value != field.default
         )
