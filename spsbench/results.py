@@ -136,6 +136,11 @@ class TrialUsage:
     cached: int = 0
     output: int = 0
 
+    @property
+    def total(self) -> int:
+        """Input and output tokens."""
+        return self.input + self.output
+
     def __add__(self, other: TrialUsage) -> TrialUsage:
         return TrialUsage(
             self.input + other.input, self.cached + other.cached, self.output + other.output

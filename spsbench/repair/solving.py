@@ -47,7 +47,7 @@ from spsbench.repair.results import (
     RepairSettings,
     RepairTrial,
 )
-from spsbench.repair.table import REPORT
+from spsbench.repair.table import format_tables
 from spsbench.results import InputError, Results
 from spsbench.sampling import draw_sample
 from spsbench.script import SCRIPTED
@@ -252,7 +252,7 @@ def repair_problems(values: Mapping[str, Any]) -> int:
     repairs = Experiment(
         "repairs", out, REPAIR_KINDS, jobs, execute_repair, run, (), run.jobs, refuse
     )
-    return run_experiment(repairs, REPORT.format_text)
+    return run_experiment(repairs, format_tables)
 
 
 def read_problems(paths: Iterable[Path]) -> tuple[dict[str, RepairProblem], dict[str, str]]:
