@@ -32,7 +32,6 @@ from spsbench import flags
     metavar="USD",
     help="Stop at this cost of all trials.",
 )
-@click.option("--cache", type=flags.FOLDER, metavar="FOLDER", help="Cache replies in this folder.")
 @flags.file_option("--lock", "The njc.lock with the code of static methods.")
 @click.option(
     "--keep", type=flags.FOLDER, metavar="FOLDER", help="Keep traces, output and lock of trials."
