@@ -29,9 +29,7 @@ def record_block(settings: str) -> None:
     def is_traced(code: CodeType) -> bool:
         return os.path.realpath(code.co_filename) == traced
 
-    recorder = StepRecorder(
-        is_traced, has_calls=True, lines=range(block["first"], block["last"] + 1)
-    )
+    recorder = StepRecorder(is_traced, lines=range(block["first"], block["last"] + 1))
 
     started = os.urandom(4).hex()  # differs for a later process with the same PID
 
