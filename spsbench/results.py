@@ -39,7 +39,7 @@ TrialEnding = Literal["finished", "raised", "timeout", "crashed", "not built", "
     timeout      the process was killed because it took too long
     crashed      the process died, or something else killed it
     not built    a static mode has no code for a block, so no case was played
-    cost limit   the limit on cost was reached; not a result, so the trial is run again
+    cost limit   of njc 0.2: a limit on cost cut it off; not a result, so the trial is run again
 """
 
 

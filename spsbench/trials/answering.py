@@ -1,6 +1,6 @@
 """The model of a trial: the requested model behind the layers of the trial and its method.
 
-    LayeredModel(model, (CostLimit(usd=0.5), RequestDefaults(temperature=0.0)))
+    LayeredModel(model, (RequestDefaults(temperature=0.0),))
 
     manual-code-interpreter:
         llm(prompt)  ->  model: python("17 * 23")  ->  "391"  ->  model: answer(391)  ->  391
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from njrt.data.options import Options
 from njrt.effects import Answer, Refusal, Run
-from njrt.errors import CallLimitError, CostLimitError, EffectLimitError, ReplyError
+from njrt.errors import CallLimitError, EffectLimitError, ReplyError
 from njrt.events import Listener, Performed
 from njrt.messages import (
     Message,
@@ -56,27 +56,6 @@ class RequestDefaults:
         if self.seconds is not None:
             request = replace(request, timeout=self.seconds)
         return await ask(request)
-
-
-@dataclass(slots=True)
-class CostLimit:
-    """A layer that refuses calls once the limit is spent (state: the cost, and whether it refused).
-
-    The last call may exceed the limit.
-    """
-
-    usd: float
-    spent: float = 0.0
-    has_refused: bool = False
-
-    async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Ask, or raise `CostLimitError` if the limit is spent."""
-        if self.spent >= self.usd:
-            self.has_refused = True
-            raise CostLimitError(f"the trial has spent its ${self.usd:g} of `--limit-cost`")
-        reply = await ask(request)
-        self.spent += 0.0 if reply.source == "cache" else reply.usage.usd or 0.0
-        return reply
 
 
 PYTHON_TOOL = "python"

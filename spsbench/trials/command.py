@@ -30,7 +30,7 @@ from spsbench import flags
     "--limit-cost",
     type=flags.POSITIVE_FLOAT,
     metavar="USD",
-    help="Stop at this cost of all trials.",
+    help="Start no trial once all have cost this.",
 )
 @flags.file_option("--lock", "The njc.lock with the code of static methods.")
 @click.option(

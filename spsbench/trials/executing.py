@@ -209,8 +209,6 @@ def find_failure(result: TrialResult, task: Task, output: TrialOutput) -> Failur
     """Return why checks failed: how the trial ended, or the problem in its first failed case."""
     method, report = METHODS[result.method], output.report
     match result.ending:
-        case "cost limit":
-            return Failure("limit", "the limit on cost was reached")
         case "timeout":
             return Failure("timeout", f"killed after {output.seconds:.0f} seconds")
         case "crashed":
@@ -286,7 +284,7 @@ def run_benchmark(values: Mapping[str, Any]) -> int:
     base_url = os.environ.get("NJC_BASE_URL")
     keep, lock = (values[name] and str(values[name].absolute()) for name in ("keep", "lock"))
     jobs = [
-        Job(trial, run.limits, run.temperature, base_url, keep, lock=lock)
+        Job(trial, run.limits, run.temperature, base_url, keep, lock)
         for trial in list_trials(run.programs, run.methods, run.model, run.repeats)
     ]
     trials = Experiment(

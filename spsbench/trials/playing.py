@@ -47,7 +47,6 @@ from spsbench.suite import (
 )
 from spsbench.task import Case, CheckResult, check_case
 from spsbench.trials.answering import (
-    CostLimit,
     InterpreterModel,
     RequestDefaults,
     load_model,
@@ -68,14 +67,10 @@ def run_trial(job: Job, folder: Path) -> None:
         write_report(report, folder)
         began = time.monotonic()
         results = runner.play(number, case, program)
-        if runner.is_spent:
-            break
         error = next((result.error for result in results if result.error), None)
         checks = {result.check: result.passed for result in results}
         report.cases[case.name] = CasePlayed(checks, error, time.monotonic() - began)
-    if runner.is_spent:
-        report.ending = "cost limit"
-    elif program:
+    if program:
         has_raised = any(case.error for case in report.cases.values())
         report.ending = "raised" if has_raised else "finished"
     write_report(report, folder)
@@ -91,11 +86,6 @@ class TrialRunner:
     model: Model | None
     """None if each case has its own script."""
     layers: tuple[Layer, ...]
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether a call was refused by the cost limit; the program may have caught the error."""
-        return any(isinstance(layer, CostLimit) and layer.has_refused for layer in self.layers)
 
     def build(self, report: TrialReport) -> ModuleType | None:
         """Build the program, and report the time or the problem; return None if the build fails."""
@@ -168,11 +158,11 @@ def _make_model_and_layers(job: Job, folder: Path) -> tuple[Model | None, tuple[
         temperature = 0.0  # the default of natural blocks for these models
     trial, method = job.trial, METHODS[job.trial.method]
     name = f"{model.name} {job.base_url or ''} {method.name}"
-    layers: list[Layer] = [] if job.usd is None else [CostLimit(job.usd)]
-    layers.append(RequestDefaults(temperature))
-    if method.is_cached:
-        layers.append(Cache(ReplyStore(open_cache_file(folder / "cache")), name, trial.repeat))
-    return model, tuple(layers)
+    defaults = RequestDefaults(temperature)
+    if not method.is_cached:
+        return model, (defaults,)
+    store = ReplyStore(open_cache_file(folder / "cache"))
+    return model, (defaults, Cache(store, name, trial.repeat))
 
 
 # ── the input of a trial's process ────────────────────────────────────────────────────────────────
@@ -188,8 +178,6 @@ class Job:
     base_url: str | None = None
     keep: str | None = None
     """A folder that gets a copy of the trial's folder: its traces, its output, its lock."""
-    usd: float | None = None
-    """The limit on the cost of this trial, in US dollars."""
     lock: str | None = None
     """An njc.lock that has the code of static methods; None: the trial's model writes it."""
 
