@@ -57,6 +57,7 @@ class StepRecorder(FrameRecorder):
         is_recorded: Callable[[CodeType], bool],
         *,
         lines: range | None = None,
+        left: Callable[[], object] = bool,
         starts: Callable[[FrameType], bool] | None = None,
     ) -> None:
         """Record the steps of some code.
@@ -64,10 +65,11 @@ class StepRecorder(FrameRecorder):
         Args:
             is_recorded: whether to record a code object.
             lines: record only these lines of all files; entering them restarts the record.
+            left: called when these lines are left, or as many steps as are kept have been made.
             starts: whether a line event in another frame restarts the record.
         """
         super().__init__(lambda code: code.co_name != "<lambda>" and is_recorded(code))
-        self._lines, self._starts = lines, starts
+        self._lines, self._left, self._starts = lines, left, starts
         self._steps: list[LineStep] = []
         self._reached: set[int] = set()
         self._module_lines: set[int] = set()
@@ -110,11 +112,19 @@ class StepRecorder(FrameRecorder):
                 says = not is_module and value is not LEFT and not (is_generator and value is None)
                 word = "gives" if is_generator else "returns"
                 self._finish_line(running, f"{word} {_write(value)}" if says else "")
+                if self._is_inside(running.line):
+                    self._left()
+
+    def _is_inside(self, line: int) -> bool:
+        return self._lines is not None and line in self._lines
 
     def _begin_line(self, running: Activation, line: int, is_module: bool) -> None:
-        if self._lines is not None and line not in self._lines:
+        was_inside, is_inside = self._is_inside(running.line), self._is_inside(line)
+        if self._lines is not None and not is_inside:
+            if was_inside:
+                self._left()
             return
-        if self._lines is not None and running.line not in self._lines:
+        if is_inside and not was_inside:
             self._restart()
             self._given = ", ".join(f"{name} = {text}" for name, text in running.shown.items())
         (self._module_lines if is_module else self._reached).add(line)
@@ -122,12 +132,14 @@ class StepRecorder(FrameRecorder):
     def _finish_line(self, running: Activation, ending: str = "") -> None:
         changes = self._find_changes(running)
         raised = self._raised.pop(running.frame, "")
-        if running.line and (self._lines is None or running.line in self._lines):
+        if running.line and (self._lines is None or self._is_inside(running.line)):
             self._add_step(running.line, ", ".join(filter(None, (changes, raised or ending))))
 
     def _add_step(self, line: int, changes: str) -> None:
         if len(self._steps) < MAX_STEPS:
             self._steps.append(LineStep(line, changes))
+            if len(self._steps) == MAX_STEPS:
+                self._left()
         self._reached.add(line)
 
     @staticmethod
