@@ -68,7 +68,7 @@ fresh: $(VENV)/.dev ## check that the committed compiled files and the report ar
 	$(BIN)/njc build spsbench/programs -o compiled_out/spsbench --check
 	cd spsbench/static && $(abspath $(BIN))/njc build --locked --check
 	$(BIN)/python bench/static_checks.py --check
-	$(BIN)/spsbench report spsbench/results/*.jsonl --out spsbench/results --check
+	$(BIN)/spsbench report spsbench/results/*.jsonl --out spsbench/results/report.md --check
 	$(BIN)/spsbench repair-report spsbench/results/repair/repair-*.jsonl --out spsbench/results/repair/report.md --check
 
 evidence: $(VENV)/.dev ## print the figures of the pages from the committed results

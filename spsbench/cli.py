@@ -55,6 +55,8 @@ for command in (
     *(neural.trajectories_command, neural.train_command),
     *(neural.predict_command, neural.curve_command),
     *(report.command, run.command, states.command),
-    report.make_report_command("repair-report", "spsbench.repair.table"),
+    report.make_report_command(
+        "repair-report", "spsbench.repair.table", "Report RESULTS of `spsbench repair`."
+    ),
 ):
     main.add_command(command)

@@ -21,9 +21,7 @@ class Method:
     """One row of the tables."""
 
     name: str
-    file: ProgramFile
-    about: str
-    """A short description."""
+    file: ProgramFile = "natural.njpy"
     effects: EffectSet | None = "direct"
     """None: the compiler chooses one for each block."""
     mode: Mode = "live"
@@ -65,91 +63,23 @@ class Method:
 METHODS: Mapping[str, Method] = {
     method.name: method
     for method in (
-        Method("manual", "manual.py", "isolated model calls, written by hand"),
-        Method(
-            *("manual-code-interpreter", "manual.py"),
-            "isolated model calls, with an isolated Python to calculate",
-            has_interpreter=True,
-        ),
-        Method("baseline", "natural.njpy", "reads and writes data, without code", "baseline"),
-        Method(
-            "isolated-eval",
-            "natural.njpy",
-            "reads and writes data, evaluates expressions separately",
-            "isolated-eval",
-        ),
-        Method("shared-eval", "natural.njpy", "evaluates expressions on the state", "shared-eval"),
-        Method("shared-python", "natural.njpy", "runs Python on the state", "shared-python"),
-        Method(
-            "shared-python-cached",
-            "natural.njpy",
-            "runs Python on the state, replies cached",
-            "shared-python",
-            is_cached=True,
-        ),
-        Method(
-            "nightjar",
-            "natural.njpy",
-            "runs Python on the state, values shown at once, replies cached",
-            "nightjar",
-            is_cached=True,
-        ),
-        Method("direct", "natural.njpy", "a piece of Python, mostly in one call", "direct"),
-        Method(
-            "natural",
-            "natural.njpy",
-            "answers with data if no code is needed, else as direct: the default of njc",
-            None,
-        ),
-        Method(
-            "natural-ask",
-            "natural.njpy",
-            "as natural, and code asks the model for each judgement",
-            None,
-            reasoning="ask",
-        ),
-        Method(
-            "natural-text",
-            "natural.njpy",
-            "as natural, and the model writes its reasoning before each reply",
-            None,
-            reasoning="text",
-        ),
-        Method(
-            "rewritten",
-            "rewritten.njpy",
-            "as natural, with eight programs rewritten: in five of them Python changes the state",
-            None,
-        ),
-        Method(
-            "static-raw",
-            "natural.njpy",
-            "Python written when built, in one call, unchecked",
-            None,
-            mode="static",
-            is_past=True,
-        ),
-        Method(
-            "static",
-            "natural.njpy",
-            "Python written when built, checked and corrected",
-            None,
-            mode="static",
-        ),
-        Method(
-            "auto",
-            "natural.njpy",
-            "as static, and live, as natural, if the code fails",
-            None,
-            mode="static",
-            is_past=True,
-        ),
-        Method(
-            "reviewed",
-            "natural.njpy",
-            "answers with data, and code is written when built, as static",
-            None,
-            mode="reviewed",
-        ),
+        Method("manual", "manual.py"),
+        Method("manual-code-interpreter", "manual.py", has_interpreter=True),
+        Method("baseline", effects="baseline"),
+        Method("isolated-eval", effects="isolated-eval"),
+        Method("shared-eval", effects="shared-eval"),
+        Method("shared-python", effects="shared-python"),
+        Method("shared-python-cached", effects="shared-python", is_cached=True),
+        Method("nightjar", effects="nightjar", is_cached=True),
+        Method("direct"),
+        Method("natural", effects=None),
+        Method("natural-ask", effects=None, reasoning="ask"),
+        Method("natural-text", effects=None, reasoning="text"),
+        Method("rewritten", "rewritten.njpy", effects=None),
+        Method("static-raw", mode="static", is_past=True),
+        Method("static", mode="static"),
+        Method("auto", mode="static", is_past=True),
+        Method("reviewed", mode="reviewed"),
     )
 }
+"""The methods, in the order of the tables; spsbench/docs/spsbench.md describes them."""

@@ -39,7 +39,7 @@ TrialEnding = Literal["finished", "raised", "timeout", "crashed", "not built", "
     timeout      the process was killed because it took too long
     crashed      the process died, or something else killed it
     not built    a static mode has no code for a block, so no case was played
-    cost limit   the limit on cost was reached; not a result, so the trial is run again
+    cost limit   of njc 0.2: a limit on cost cut it off; not a result, so the trial is run again
 """
 
 
@@ -135,6 +135,11 @@ class TrialUsage:
     input: int = 0
     cached: int = 0
     output: int = 0
+
+    @property
+    def total(self) -> int:
+        """Input and output tokens."""
+        return self.input + self.output
 
     def __add__(self, other: TrialUsage) -> TrialUsage:
         return TrialUsage(

@@ -23,7 +23,7 @@ CHECKS = (
     "cd spsbench/static && ",
     "/njc build --locked --check",
     "bench/static_checks.py --check",
-    "--out spsbench/results --check",
+    "--out spsbench/results/report.md --check",
     "--out spsbench/results/repair/report.md --check",
     "docs/site/build_site.py",
 )

@@ -116,33 +116,62 @@ def _render_card(
 ) -> str:
     from spsbench.export.records import EffectRecord, RepairRecord, list_fields
     from spsbench.journal import compute_digest
-    from spsbench.report.results_report import render_template
+    from spsbench.report.document import Table, format_table
 
-    words = [f"--{kind}" for kind in ("repairs", "data", "traces")]
     digests = [(path, what, compute_digest(path.read_bytes())) for path, what in sources]
-    return render_template(
-        "spsbench.export",
-        "card.md",
-        repairs=repaired,
-        effects=effects,
-        sources=[
-            {"name": path.name, "digest": digest, "what": what} for path, what, digest in digests
-        ],
-        data=[
-            (path.name, *KNOWN_DATA.get(digest, UNKNOWN_DATA))
-            for path, what, digest in digests
-            if what == "problems"
-        ],
-        secrets=secrets,
-        models=sorted({record.model for record in repaired} | {record.model for record in effects}),
-        counts={
-            "repairs": len(results),
-            "passed": sum(result.passed for result in results),
-            "problems": len({record.problem for record in repaired}),
-            "conditions": sorted(Counter(record.condition for record in repaired).items()),
-            "places": len({record.place for record in effects}),
-        },
-        repair_fields=list_fields(RepairRecord),
-        effect_fields=list_fields(EffectRecord),
-        command=f"spsbench export {' '.join(words)} --out FOLDER",
+    licences = [
+        (f"buggy programs and tests of {path.name}: {source}", licence)
+        for path, what, digest in digests
+        if what == "problems"
+        for source, licence in [KNOWN_DATA.get(digest, UNKNOWN_DATA)]
+    ]
+    conditions = sorted(Counter(record.condition for record in repaired).items())
+    counts = {
+        "lines of repairs.jsonl: exported repairs": len(repaired),
+        "lines of effects.jsonl: exported effects": len(effects),
+        "repairs in the results": len(results),
+        "of these passed": sum(result.passed for result in results),
+        "problems with an exported repair": len({record.problem for record in repaired}),
+        **{f"exported, condition {condition}": number for condition, number in conditions},
+        "left out: a text has the shape of a secret": secrets["repairs"],
+        "blocks with exported effects": len({record.place for record in effects}),
+        "effects in which secrets were redacted at the export": secrets["effects"],
+    }
+    models = sorted({record.model for record in repaired} | {record.model for record in effects})
+    wrote = f"Models that wrote rationales, fixes and effects: {', '.join(models) or 'none'}."
+    files = [(path.name, digest, what) for path, what, digest in digests]
+    tables = (
+        Table(("file", "sha256", "what"), files, 3, "Sources", (wrote,)),
+        Table(("part", "licence"), [*licences, *OWN_LICENCES], 2, "Licences"),
+        Table(("of", "count"), [(name, f"{count}") for name, count in counts.items()], 1, "Counts"),
+        Table(("repairs.jsonl", ""), list_fields(RepairRecord), 2, "Fields"),
+        Table(("effects.jsonl", ""), list_fields(EffectRecord), 2),
     )
+    return "\n\n".join([INTRODUCTION, *map(format_table, tables), LIMITS]) + "\n"
+
+
+INTRODUCTION = """\
+# Data card
+
+Training data in the form of NExT (Ni et al., 2024, arXiv:2404.14662): what a model wrote and what
+passed. A line of `repairs.jsonl` is a buggy program, the trace of its failing test, a rationale,
+and a fix that passed the tests again; each fix of a problem is there once. A line of
+`effects.jsonl` is an effect of a live natural block, with the variables before and after it. Made
+by `spsbench export --repairs --data --traces --out FOLDER`."""
+OWN_LICENCES = (
+    ("rationales, fixes and effects", "those of the models' terms"),
+    ("instructions and variables of live blocks", "those of the programs that were traced"),
+)
+LIMITS = """\
+### Limits
+
+- A fix passes the tests of its problem; it may be wrong elsewhere, and may be fitted to the test
+  that was shown.
+- A rationale is kept because its fix passes. Nothing checks that it is true.
+- The problems are public and may be in a model's training data. Do not train on them and evaluate
+  on them.
+- An effect is what a model did, not what was right: only refused effects and failed runs are left
+  out.
+- Variables are texts as in prompts: bounded, with secrets redacted by rules, which know names and
+  shapes. They may hold personal data of the program.
+- Traces are bounded: 500 steps, 120 characters a value, the first runs of a line and the last."""

@@ -21,7 +21,7 @@ from typing import Literal
 from njrt.data.private_files import replacing
 from spsbench.journal import naming
 from spsbench.neural.programs import write_program
-from spsbench.report.results_report import render_template
+from spsbench.report.document import Table, format_table
 from spsbench.states.actions import ACTIONS, TakenStep, list_taken_steps
 from spsbench.states.programs import record_call
 from spsbench.states.trace import StackState, StateTrace, list_stacks
@@ -123,16 +123,43 @@ def write_dataset(
             part = choose_part(made.trace.source)
             files[part].write("".join(write_trajectory_lines([made])).encode())
             add_counts(counts[part], count_steps(made))
-    card = render_template(
-        *("spsbench.neural", "card.md"),
-        seed=seed,
-        programs=programs,
-        choice=choice,
-        counts=counts,
-        actions=ACTIONS,
+    command = f"spsbench trajectories --seed {seed} --programs {programs}" + (
+        "" if choice == "sampled" else f" --steps {choice}"
     )
+    table = Table(
+        ("file", *CARD_COLUMNS.values()),
+        [(name, *(f"{part[key]:,}" for key in CARD_COLUMNS)) for name, part in counts.items()],
+    )
+    parts = (
+        "# Trajectories of generated programs",
+        f"Written by `{command}`; the same command writes the same files.",
+        format_table(table),
+        CARD_NOTES,
+    )
+    card = "\n\n".join(parts) + "\n"
     replace_file(folder / "card.md", card.encode())
     return {name: count["programs"] for name, count in counts.items()}
+
+
+CARD_COLUMNS = {
+    "programs": "programs",
+    "states": "states",
+    "steps": "steps",
+    "inverse": "backward",
+    "inner": "inside a call",
+    "deepest": "deepest call",
+}
+CARD_NOTES = f"""\
+- A step is a stack of functions with all variables, an action, and the stack that it leads to.
+  Actions: {", ".join(ACTIONS)}.
+- Programs by templates with random parts. Half of them call functions: recursion, closures,
+  generators, exceptions, methods, loops. The others are one function with the methods of strings,
+  lists and dictionaries. They are no sample of programs that people write.
+- Divided by the digest of a program's text; a program occurs once, a step with the same stack,
+  action and result too.
+- States that look the same may have different ones after them: the position of an iterator is not
+  shown.
+- No personal data, no text of others."""
 
 
 def count_steps(trajectory: Trajectory) -> Counter[str]:

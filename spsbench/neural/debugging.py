@@ -57,19 +57,6 @@ class DebugPredictor:
         held = {**frame.locals, name: _render_literal(ast.parse(text, mode="eval").body)}
         return replace(state, frames=(*state.frames[:-1], Frame(frame.line, held)))
 
-    def write_call(self, source: str, call: str, name: str, text: str) -> str:
-        """Return a call with a new value for a parameter; raise ValueError for an unknown one."""
-        function, given = _parse_call(source, call)
-        if name not in given:
-            raise ValueError(
-                f"`{name}` is not a parameter of {function.name}, which is about to run"
-            )
-        given[name] = ast.parse(text, mode="eval").body
-        by_place = {parameter.arg for parameter in function.args.posonlyargs}
-        values = ((each, ast.unparse(value)) for each, value in given.items())
-        written = (value if each in by_place else f"{each}={value}" for each, value in values)
-        return f"{function.name}({', '.join(written)})"
-
     def run(
         self, file: Path, source: str, call: str, steps: Sequence[tuple[Action, int | None]]
     ) -> StackState | None:

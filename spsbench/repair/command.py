@@ -32,8 +32,6 @@ from spsbench import flags
 @flags.value("--jobs", 1, "Parallel repairs.")
 @flags.out_option("repairs.jsonl", "repairs")
 @flags.file_option("--rationales", "Results with rationales of another model.")
-@flags.file_option("--turn", "Right repairs for turn1; again: turn2, turn3.", multiple=True)
-@flags.file_option("--turn-data", "The problems of these results.", multiple=True)
 @click.option("--note", default="", metavar="TEXT", help="What to record of the server.")
 @flags.file_option("--rescore", "Only test the fixes of this file again.")
 @click.pass_context
@@ -41,9 +39,8 @@ def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
     """Have a model repair buggy programs, and test its fixes.
 
     DATA are files of HumanEvalFix or QuixBugs. The conditions are trace (the failing test, and the
-    steps of its run as comments), test (the failing test), neither, rationale (the failing test,
-    and a rationale of --rationales), turn1 (as trace, after two right repairs of --turn), and
-    turn1-test (as test, after the same repairs). The same command continues the results.
+    steps of its run as comments), test (the failing test), neither, and rationale (the failing
+    test, and a rationale of --rationales). The same command continues the results.
     """
     from spsbench.repair.solving import repair_problems, rescore_repairs
 

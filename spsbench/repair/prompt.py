@@ -1,7 +1,7 @@
 """Repair prompts: the program, and the parts of its failure that the condition shows.
 
     ```python
-    def total(prices):       # (1) prices = [3, 4]           the steps: conditions `trace` and turns
+    def total(prices):       # (1) prices = [3, 4]           the steps: condition `trace`
         spent = 0            # (2) spent = 0
     ```
     This test fails: assert total([3, 4]) == 7                          all conditions but `neither`
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from njc.measure.execution_trace import ExecutionTrace
 from njc.measure.repair.annotate import annotate_code
 from njc.measure.repair.testing import FailedTests
-from spsbench.repair.results import WITH_STEPS, Condition
+from spsbench.repair.results import Condition
 
 SYSTEM_PROMPT = """\
 You repair Python programs. The program that you are shown has a mistake. Reply with a rationale \
@@ -39,11 +39,8 @@ def make_repair_prompt(
 def _write_parts(
     condition: Condition, code: str, failure: FailedTests, rationale: str
 ) -> Iterator[str]:
-    annotated = (
-        annotate_program(code, failure.trace)
-        if condition in WITH_STEPS and failure.trace.steps
-        else None
-    )
+    is_traced = condition == "trace" and failure.trace.steps
+    annotated = annotate_program(code, failure.trace) if is_traced else None
     if annotated:
         yield (
             "The comments in this program are the values after each step of the run that failed."

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from spsbench.results import Ordinal, SampledRun, Timestamp, TrialLine
 
@@ -25,14 +25,12 @@ Condition = Literal[
     test        the failing test
     neither     only that a test fails
     rationale   the failing test, and a rationale by another model
-    turn1       as `trace`, after two similar right repairs of the first turn; so turn2, turn3
-    turn1-test  as `test`, after the same repairs, asked without steps; so turn2-test, turn3-test
+    turn1       past: as `trace`, after two similar right repairs of the first turn; so turn2, turn3
+    turn1-test  past: as `test`, after the same repairs; so turn2-test, turn3-test
 """
-TURNS: tuple[Condition, ...] = ("turn1", "turn2", "turn3")
-TEST_TURNS: tuple[Condition, ...] = ("turn1-test", "turn2-test", "turn3-test")
-CONDITIONS: tuple[Condition, ...] = ("trace", "test", "neither", "rationale", *TURNS, *TEST_TURNS)
-WITH_STEPS: frozenset[Condition] = frozenset(("trace", *TURNS))
-"""The conditions that show the steps of the failing run."""
+CONDITIONS: tuple[Condition, ...] = get_args(Condition)
+ASKED: tuple[Condition, ...] = ("trace", "test", "neither", "rationale")
+"""The conditions of new repairs; of the others, there are only results of njc 0.2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +86,6 @@ class RepairResult(RepairTrial):
     """The reason if the model did not answer because the prompt was too long."""
     shown_rationale: str = ""
     """The other model's rationale, under the condition `rationale`."""
-    shown: tuple[str, ...] = ()
-    """The problems of the right repairs shown, under the condition of a turn."""
 
     def describe(self) -> tuple[str, str]:
         last = self.replies[-1].verdict if self.replies else self.error
@@ -113,8 +109,6 @@ class RepairRun(SampledRun):
     settings: RepairSettings
     rationales: str
     """The model that wrote the rationales of the condition `rationale`."""
-    turns: Mapping[str, str] = field(default_factory=dict)
-    """The files of earlier turns by condition, each as the first digits of its SHA-256."""
 
 
 REPAIR_KINDS = (RepairRun, RepairResult)

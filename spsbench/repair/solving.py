@@ -26,28 +26,23 @@ from njc.measure.repair.reply import complete_program, find_program, read_ration
 from njc.measure.repair.testing import FailedTests, PassedTests, TestOutcome, run_tests
 from njc.static.generate import NO_CODE
 from njrt.errors import ModelError
-from njrt.messages import ModelMessage, Request, UserMessage
+from njrt.messages import Request, UserMessage
 from njrt.models.model import answer_all
 from njrt.testing import Scripted
 from spsbench import flags
-from spsbench.journal import compute_digest, naming, read_data_file, read_results_file
-from spsbench.repair.demonstrations import Demonstration, Turn, choose_similar, read_demonstrations
+from spsbench.journal import naming, read_data_file, read_results_file
 from spsbench.repair.problems import STRATA, RepairProblem, parse_repair_problems
 from spsbench.repair.prompt import SYSTEM_PROMPT, make_repair_prompt
 from spsbench.repair.results import (
-    CONDITIONS,
+    ASKED,
     REPAIR_KINDS,
-    TEST_TURNS,
-    TURNS,
-    WITH_STEPS,
-    Condition,
     RepairReply,
     RepairResult,
     RepairRun,
     RepairSettings,
     RepairTrial,
 )
-from spsbench.repair.table import REPORT
+from spsbench.repair.table import format_tables
 from spsbench.results import InputError, Results
 from spsbench.sampling import draw_sample
 from spsbench.script import SCRIPTED
@@ -70,12 +65,10 @@ class RepairJob:
     """The other model's rationale, for the condition `rationale`."""
     seconds: float = 600.0
     """The time limit for one reply."""
-    demonstrations: tuple[Demonstration, ...] = ()
-    """Right repairs from an earlier turn, for the condition of a turn."""
 
     def evaluate(self, code: str) -> TestOutcome:
         program = complete_program(code, self.problem.code)
-        traces = self.trial.condition in WITH_STEPS
+        traces = self.trial.condition == "trace"
         seconds = self.settings.test_seconds
         return run_tests(program, self.problem.tests, seconds, traces=traces)
 
@@ -94,14 +87,9 @@ class RepairJob:
         """Return the request for the corrected program."""
         assert isinstance(evaluation, FailedTests), "a right program is not repaired"
         prompt = make_repair_prompt(self.trial.condition, code, evaluation, self.rationale)
-        shown = [
-            message
-            for one in self.demonstrations
-            for message in (UserMessage(one.question), ModelMessage(one.reply))
-        ]
         return Request(
             SYSTEM_PROMPT,
-            (*shown, UserMessage(prompt)),
+            (UserMessage(prompt),),
             temperature=temperature,
             max_reply_tokens=self.settings.reply_tokens,
             timeout=self.seconds,
@@ -148,7 +136,6 @@ def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> Repai
         started=started,
         error=error,
         shown_rationale=job.rationale,
-        shown=tuple(one.problem for one in job.demonstrations),
     )
 
 
@@ -157,15 +144,12 @@ def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> Repai
 
 Rationales = Mapping[str, str]
 """Rationales of another model, by problem."""
-Turns = Mapping[Condition, Turn]
-"""The earlier turns of the conditions that show them."""
 
 
 def list_jobs(
     run: RepairRun,
     problems: Sequence[RepairProblem],
     rationales: Rationales,
-    turns: Turns,
     seconds: float,
     base_url: str | None,
 ) -> list[RepairJob]:
@@ -181,7 +165,6 @@ def list_jobs(
             base_url,
             rationales.get(problem.name, "") if condition == "rationale" else "",
             seconds,
-            choose_similar(turns[condition].demonstrations, problem) if condition in turns else (),
         )
         for sample in range(1, run.samples + 1)
         for problem in problems
@@ -198,9 +181,6 @@ def list_differences(run: RepairRun, rationales: Rationales, found: Results) -> 
         for name, digest in earlier.data.items():
             if run.data.get(name, digest) != digest:
                 yield f"repairs of another {name}"
-        for condition, digest in run.turns.items():
-            if earlier.turns.get(condition, digest) != digest:
-                yield f"repairs of the condition {condition} with another file of --turn"
     for result in found.select(RepairResult):
         now = rationales.get(result.problem)
         is_shown = result.condition == "rationale" and result.model == run.model
@@ -232,7 +212,7 @@ def repair_problems(values: Mapping[str, Any]) -> int:
     out = values["out"]
     problems, digests = read_problems(values["data"])
     rationales, writer = _read_rationales(values["rationales"])
-    run, turns = _build_run(values, len(problems), digests, writer)
+    run = _build_run(values, len(problems), digests, writer)
     uniform = Random(values["seed"]).random
     chosen = draw_sample(
         problems.values(), lambda each: each.name, lambda each: each.kind, values["sample"], uniform
@@ -248,11 +228,11 @@ def repair_problems(values: Mapping[str, Any]) -> int:
             raise InputError(f"{out} has {difference}; name another file by --out")
 
     base_url = os.environ.get("NJC_BASE_URL")
-    jobs = list_jobs(run, chosen, rationales, turns, values["seconds"], base_url)
+    jobs = list_jobs(run, chosen, rationales, values["seconds"], base_url)
     repairs = Experiment(
         "repairs", out, REPAIR_KINDS, jobs, execute_repair, run, (), run.jobs, refuse
     )
-    return run_experiment(repairs, REPORT.format_text)
+    return run_experiment(repairs, format_tables)
 
 
 def read_problems(paths: Iterable[Path]) -> tuple[dict[str, RepairProblem], dict[str, str]]:
@@ -275,62 +255,23 @@ def _read_results(path: Path) -> tuple[RepairResult, ...]:
 
 def _build_run(
     values: Mapping[str, Any], size: int, digests: dict[str, str], writer: str
-) -> tuple[RepairRun, dict[Condition, Turn]]:
-    """Return the requested run on a data set of this size, and the earlier turns that it shows."""
+) -> RepairRun:
+    """Return the requested run on a data set of this size."""
     flags.require_model(values["model"])
-    conditions: Any = flags.list_names(values["conditions"], CONDITIONS, "condition")
+    conditions: Any = flags.list_names(values["conditions"], ASKED, "condition")
     if ("rationale" in conditions) != (values["rationales"] is not None):
         raise click.UsageError("the condition rationale and --rationales FILE go together")
-    turns = _read_turns(values, conditions)
     settings = ("calls", "tokens", "reply_tokens", "temperature", "test_seconds")
-    run = RepairRun(
+    return RepairRun(
         conditions=conditions,
         settings=RepairSettings(**{name: values[name] for name in settings}),
         data=digests,
         problems=size,
         rationales=writer,
-        turns={name: turn.digest for name, turn in turns.items()},
         strata=STRATA,
         **{name: values[name] for name in ("model", "samples", "sample", "seed", "note")},
         **describe_start(values["jobs"], "processes"),
     )
-    return run, turns
-
-
-def _read_turns(
-    values: Mapping[str, Any], conditions: tuple[Condition, ...]
-) -> dict[Condition, Turn]:
-    """Return the right repairs from earlier turns, by condition."""
-    if len(values["turn"]) > len(TURNS):
-        raise click.UsageError(f"--turn can be given {len(TURNS)} times")
-    by_turn = zip(zip(TURNS, TEST_TURNS, strict=True), values["turn"], strict=False)
-    known = {name: path for names, path in by_turn for name in names}
-    files = {name: known[name] for name in conditions if name in known}
-    if set(conditions) & {*TURNS, *TEST_TURNS} != set(files) or set(files.values()) != {
-        *values["turn"]
-    }:
-        raise click.UsageError(
-            "the conditions turn1, turn2, turn3 (or turn1-test, ...) and --turn FILE go together,"
-            " in order"
-        )
-    if not files:
-        return {}
-    if not values["turn_data"]:
-        raise click.UsageError("--turn needs the problems of its results: --turn-data FILE")
-    problems, _ = read_problems(values["turn_data"])
-    turns = {
-        name: Turn(
-            compute_digest(path.read_bytes()),
-            read_demonstrations(
-                _read_results(path), problems, values["test_seconds"], name in WITH_STEPS
-            ),
-        )
-        for name, path in files.items()
-    }
-    for name, turn in turns.items():
-        if not turn.demonstrations:
-            raise click.UsageError(f"{files[name]} has no right repair of a problem of --turn-data")
-    return turns
 
 
 def _read_rationales(path: Path | None) -> tuple[dict[str, str], str]:

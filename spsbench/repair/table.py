@@ -1,27 +1,27 @@
-"""Repair results as text tables and as a Markdown report.
+"""Repair results as a report.
 
-model  condition  problems  samples  pass@1            95 %  pass@k            95 %  no code  calls
------  ---------  --------  -------  ------  --------------  ------  --------------  -------  -----
-local  trace            31        2   0.419  0.264 to 0.592   0.516  0.348 to 0.680        1    1.0
+| model | condition | problems | samples | pass@1 |           95 % | pass@k |           95 % | ...
+| ----- | --------- | -------: | ------: | -----: | -------------: | -----: | -------------: | ...
+| local | trace     |       31 |       2 |  0.419 | 0.264 to 0.592 |  0.516 | 0.348 to 0.680 | ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
 from spsbench.repair.results import CONDITIONS, REPAIR_KINDS, RepairResult, RepairRun
 from spsbench.report.by_problem import group_passes, list_difference_rows, list_rate_cells
-from spsbench.report.files import make_uniform
-from spsbench.report.measures import Uniform
-from spsbench.report.results_report import (
+from spsbench.report.document import (
     Facts,
     ResultsReport,
-    format_model,
+    Table,
+    format_facts,
     format_sample,
+    format_table,
     list_run_facts,
 )
-from spsbench.report.table import Table, make_text_table
+from spsbench.report.measures import BOOTSTRAP_ROUNDS, SEED
 from spsbench.results import Results, group_by, list_mean_cells
 
 SUMMARY_HEADINGS = (
@@ -56,17 +56,17 @@ def list_summary_rows(results: Iterable[RepairResult]) -> Iterator[tuple[str, ..
         )
 
 
-def compare_conditions(results: Iterable[RepairResult], uniform: Uniform) -> list[tuple[str, ...]]:
-    """Return a row for each pair of a model's conditions that have problems in common."""
-    groups = group_results(results)
-    return list_difference_rows(groups, lambda result: result.problem, lambda: uniform)
+def list_tables(results: Iterable[RepairResult]) -> list[Table]:
+    """Return the table of rates, and the differences of the conditions of each model."""
+    results = list(results)
+    rates = Table(SUMMARY_HEADINGS, list(list_summary_rows(results)), 2)
+    rows = list_difference_rows(group_results(results), lambda result: result.problem)
+    return [rates, *([Table(DIFFERENCE_HEADINGS, rows, 3)] if rows else [])]
 
 
-def list_tables(found: Results) -> list[Table]:
-    """Return the table of rates, and the differences if a model has several conditions."""
-    rates = make_text_table(SUMMARY_HEADINGS, list_summary_rows(found.select(RepairResult)), 2)
-    rows = compare_conditions(found.select(RepairResult), make_uniform())
-    return [rates, *([make_text_table(DIFFERENCE_HEADINGS, rows, 3)] if rows else [])]
+def format_tables(found: Results) -> str:
+    """Return the tables as the command prints them."""
+    return "\n\n".join(map(format_table, list_tables(found.select(RepairResult))))
 
 
 def list_facts(found: Results) -> Facts:
@@ -81,8 +81,9 @@ def list_facts(found: Results) -> Facts:
             "the vendor's" if settings.temperature is None else f"{settings.temperature:g}"
         )
         tokens = f", {settings.tokens:,} tokens" if settings.tokens else ""
+        note = f" ({run.note})" if run.note else ""
         rationales = f"; rationales by {run.rationales}" if run.rationales else ""
-        yield "Model", f"{format_model(run)}{rationales}"
+        yield "Model", f"{run.model}{note}{rationales}"
         yield "Data", f"{data}: {drawn}"
         yield (
             "Budget of a repair",
@@ -95,4 +96,26 @@ def list_facts(found: Results) -> Facts:
     return list_run_facts(found.select(RepairRun), "repairs", describe)
 
 
-REPORT = ResultsReport("repair-report", "spsbench.repair", REPAIR_KINDS, list_tables, list_facts)
+INTRODUCTION = f"""\
+# Repairs
+
+A model is shown a buggy program and, by condition, the failing test and the steps of its run as
+inline comments. It writes a rationale, then the fix. A repair passes if all tests pass. See
+spsbench/docs/repair.md.
+
+`pass@k` is the unbiased estimator of Chen et al. (2021), with k the samples of each problem.
+Intervals of pass@1 and pass@k: Wilson, 95 %, over problems. Those of differences are paired by
+problem: bootstrap of {BOOTSTRAP_ROUNDS:,} rounds, seed {SEED}, and none where all problems have the
+same difference. `better on` and `worse on` count problems whose pass rate differs."""
+
+
+def write_report(files: Mapping[str, Results]) -> Iterator[str]:
+    """Yield the parts of the report: a section for each file."""
+    yield INTRODUCTION
+    for name, found in files.items():
+        yield f"## {name}"
+        yield format_facts(list_facts(found))
+        yield format_tables(found)
+
+
+REPORT = ResultsReport("repair-report", REPAIR_KINDS, write_report)

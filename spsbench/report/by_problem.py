@@ -20,7 +20,7 @@ from statistics import fmean
 from typing import Protocol, TypeVar
 
 from njc.measure.pass_rates import compute_pass_interval
-from spsbench.report.measures import Uniform, compute_bootstrap_interval
+from spsbench.report.measures import compute_bootstrap_interval
 from spsbench.results import group_by
 
 SamplesByProblem = Mapping[str, Sequence[bool]]
@@ -81,9 +81,7 @@ def count_samples(passes: SamplesByProblem) -> int:
     return min(map(len, passes.values()))
 
 
-def compare_rates(
-    one: SamplesByProblem, other: SamplesByProblem, uniform: Uniform
-) -> PairedDifference | None:
+def compare_rates(one: SamplesByProblem, other: SamplesByProblem) -> PairedDifference | None:
     """Compare pass@1; return None if there are no common problems."""
     differences = [fmean(one[name]) - fmean(other[name]) for name in one if name in other]
     if not differences:
@@ -92,7 +90,7 @@ def compare_rates(
     return PairedDifference(
         len(differences),
         fmean(differences),
-        None if alike else compute_bootstrap_interval([[one] for one in differences], uniform),
+        None if alike else compute_bootstrap_interval([[one] for one in differences]),
         sum(difference > 0 for difference in differences),
         sum(difference < 0 for difference in differences),
     )
@@ -107,7 +105,6 @@ def group_passes(results: Iterable[Item], problem: Callable[[Item], str]) -> Sam
 def list_difference_rows(
     groups: Mapping[tuple[str, ...], Sequence[Item]],
     problem: Callable[[Item], str],
-    fresh: Callable[[], Uniform],
 ) -> list[tuple[str, ...]]:
     """Return a row per pair of conditions, which end their keys: both keys, and the difference."""
     passes = {key: group_passes(group, problem) for key, group in groups.items()}
@@ -115,20 +112,20 @@ def list_difference_rows(
         (*one, other[-1], *format_difference(found))
         for one, other in combinations(passes, 2)
         if one[:-1] == other[:-1]
-        if (found := compare_rates(passes[one], passes[other], fresh()))
+        if (found := compare_rates(passes[one], passes[other]))
     ]
 
 
-def format_rate(estimate: RateEstimate, between: str = " to ") -> tuple[str, str]:
+def format_rate(estimate: RateEstimate) -> tuple[str, str]:
     """Return a rate and its interval as text."""
-    return f"{estimate.rate:.3f}", f"{estimate.low:.3f}{between}{estimate.high:.3f}"
+    return f"{estimate.rate:.3f}", f"{estimate.low:.3f} to {estimate.high:.3f}"
 
 
-def list_rate_cells(passes: SamplesByProblem, between: str = " to ") -> tuple[str, ...]:
+def list_rate_cells(passes: SamplesByProblem) -> tuple[str, ...]:
     """Return cells: problems, samples each, pass@1 and interval, pass@k for several samples."""
     samples = count_samples(passes)
-    several = format_rate(estimate_rate(passes, samples), between) if samples > 1 else ("", "")
-    once = format_rate(estimate_rate(passes), between)
+    several = format_rate(estimate_rate(passes, samples)) if samples > 1 else ("", "")
+    once = format_rate(estimate_rate(passes))
     return (f"{len(passes)}", f"{samples}", *once, *several)
 
 

@@ -1,6 +1,6 @@
 """The combined data of all results files: trials by setting, and the case study.
 
-    collect_data({"local.jsonl": lines, "graph.jsonl": lines})
+    collect_data({"local.jsonl": results, "graph.jsonl": results})
         ReportData(trials={Setting("openai/local"): (TrialResult(...), ...)}, asked=(...), ...)
 
 Of two lines about the same trial, the later one counts. Trials that a limit on cost cut off, or
@@ -10,11 +10,10 @@ versions of a program are never reported together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from njc.project.report import format_count
-from spsbench.journal import naming
 from spsbench.methods import METHODS
 from spsbench.report.measures import Setting
 from spsbench.results import (
@@ -22,9 +21,9 @@ from spsbench.results import (
     GraphResult,
     GraphTrial,
     InputError,
+    Results,
     Trial,
     TrialResult,
-    read_results,
 )
 from spsbench.suite import choose_program_file
 
@@ -39,18 +38,14 @@ class ReportData:
     remarks: tuple[str, ...]
 
 
-def collect_data(files: Mapping[str, Sequence[str]]) -> ReportData:
-    """Read the lines of all files; `InputError` names an unreadable line."""
+def collect_data(files: Mapping[str, Results]) -> ReportData:
+    """Combine the results of all files; `InputError` names files that do not go together."""
     trials: dict[Setting, dict[Trial, TrialResult]] = {}
     runs: dict[Setting, list[BenchmarkRun]] = {}
     asked: dict[GraphTrial, GraphResult] = {}
     remarks: list[str] = []
     versions: dict[str, tuple[str, str]] = {}
-    for name, lines in files.items():
-        with naming(name):
-            found = read_results(lines)
-            if not found.entries:
-                raise InputError("the file has no results; name another file")
+    for name, found in files.items():
         remarks += (f"{name}: {remark}" for remark in found.remarks)
         asked |= {question.trial: question for question in found.select(GraphResult)}
         started, finished = found.select(BenchmarkRun), found.select(TrialResult)

@@ -1,7 +1,7 @@
 """Summaries of trials: means with their spread, and the number of missing trials.
 
-    summarize_method(setting, method, results, scope, uniform)
-        -> MethodSummary("direct", rate=PassRate(0.71, sd=0.02, ...), run_seconds=Spread(...), ...)
+    summarize_method(setting, method, results, programs=25, repeats=5)
+        -> MethodSummary("direct", shares={"menu": [1.0, ...], ...}, interval=(0.58, 0.84), ...)
 
 Every program has the same weight: means are taken over each program's repeats, then over programs.
 The standard deviation is over complete repeats, with n - 1. The interval is the middle 95 % of a
@@ -13,17 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from random import Random
 from statistics import fmean, stdev
 from typing import TypeVar
 
 from spsbench.results import TrialResult, group_by
 
-Uniform = Callable[[], float]
-"""Returns the next random number in [0, 1); seeded, so that reports are reproducible."""
-
 BOOTSTRAP_ROUNDS, SEED = 2000, 2026
+MIN_PROGRAMS = 6
+"""Programs needed to compare: by chance five agree in 2 of 32 cases (sign test), six in 2 of 64."""
 
 Sampled = TypeVar("Sampled")
+Measure = Callable[[TrialResult], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,54 +36,9 @@ class Setting:
     """None: the vendor's default, or 0 for plain-text models."""
 
     def __str__(self) -> str:
-        return (
-            self.model
-            if self.temperature is None
-            else f"{self.model}, temperature {self.temperature:g}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class MeasureScope:
-    """The trials that a method should have: `repeats` for each program."""
-
-    programs: tuple[str, ...]
-    repeats: int
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How much of a scope has been run."""
-
-    scope: MeasureScope
-    programs: int
-    whole_repeats: int
-    """The number of repeats that contain all programs of the scope."""
-    trials: int
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing is missing."""
-        return self.trials == len(self.scope.programs) * self.scope.repeats
-
-
-@dataclass(frozen=True, slots=True)
-class PassRate:
-    """A pass rate. `sd` is None with fewer than two complete repeats."""
-
-    mean: float
-    sd: float | None
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """A mean, and the smallest and the largest value."""
-
-    mean: float
-    low: float
-    high: float
+        if self.temperature is None:
+            return self.model
+        return f"{self.model}, temperature {self.temperature:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,144 +47,113 @@ class MethodSummary:
 
     setting: Setting
     method: str
-    coverage: Coverage
-    rate: PassRate
-    run_seconds: Spread
-    build_seconds: Spread
-    seconds: Spread
-    effects: Spread
-    calls: Spread
-    build_calls: Spread
-    input_tokens: Spread
-    cached_tokens: Spread
-    output_tokens: Spread
-    build_tokens: Spread
-    cost: Spread | None
-    """US dollars of a trial; None if a call has no known price."""
-    by_program: Mapping[str, float]
-    """The pass rate of each program that has trials."""
     results: tuple[TrialResult, ...]
+    shares: Mapping[str, Sequence[float]]
+    """The shares of checks that hold, in the repeats of each program that has trials."""
+    interval: tuple[float, float]
+    programs: int
+    """The number of programs that it should have, with `repeats` of each."""
+    repeats: int
 
     @property
-    def reused_calls(self) -> int:
-        """The number of calls answered by a cache, which have no tokens or cost."""
-        return sum(result.reused_calls for result in self.results)
+    def rate(self) -> float:
+        """The pass rate."""
+        return fmean(map(fmean, self.shares.values()))
+
+    @property
+    def whole_repeats(self) -> list[float]:
+        """The pass rates of the repeats that have all programs."""
+        repeats = group_by(self.results, lambda each: each.repeat).values()
+        return [
+            fmean(result.share for result in group)
+            for group in repeats
+            if len(group) == self.programs
+        ]
+
+    @property
+    def deviation(self) -> float | None:
+        """The deviation between complete repeats; None with fewer than two."""
+        return stdev(self.whole_repeats) if len(self.whole_repeats) > 1 else None
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether all calls have a known price."""
+        return all(result.cost is not None for result in self.results)
 
     @property
     def is_too_low(self) -> bool:
         """Whether trials ran live blocks as code although data would do, as before 2026-11-28."""
         return self.method == "auto" and any(each.started < "2026-11-28" for each in self.results)
 
-    @property
-    def tokens(self) -> float:
-        """The mean tokens of a trial, input and output, including the build."""
-        return self.input_tokens.mean + self.output_tokens.mean + self.build_tokens.mean
+    def compute_mean(self, value: Measure) -> float:
+        """Return the mean over programs of each program's mean over its repeats."""
+        return fmean(map(fmean, group_by_program(self.results, value).values()))
 
 
 def summarize_method(
     setting: Setting,
     method: str,
-    results: Sequence[TrialResult],
-    scope: MeasureScope,
-    uniform: Uniform,
+    results: Iterable[TrialResult],
+    programs: int,
+    repeats: int,
 ) -> MethodSummary:
     """Summarize the trials of one method; there must be at least one."""
-    shares = group_by_program(results, lambda result: result.share)
-
-    def spread(value: Callable[[TrialResult], float]) -> Spread:
-        values = [value(result) for result in results]
-        mean = compute_program_mean(group_by_program(results, value))
-        return Spread(mean, min(values), max(values))
-
-    whole = list(map(fmean, find_whole_repeats(results, scope)))
-    sd = stdev(whole) if len(whole) > 1 else None
-    interval = compute_bootstrap_interval(list(shares.values()), uniform)
-    is_priced = all(result.cost is not None for result in results)
-    return MethodSummary(
-        setting,
-        method,
-        Coverage(scope, len(shares), len(whole), len(results)),
-        PassRate(compute_program_mean(shares), sd, *interval),
-        run_seconds=spread(lambda result: result.run_seconds),
-        build_seconds=spread(lambda result: result.build_seconds),
-        seconds=spread(lambda result: result.run_seconds + result.build_seconds),
-        effects=spread(lambda result: result.effects),
-        calls=spread(lambda result: result.calls),
-        build_calls=spread(lambda result: result.build_calls),
-        input_tokens=spread(lambda result: result.usage.input),
-        cached_tokens=spread(lambda result: result.usage.cached),
-        output_tokens=spread(lambda result: result.usage.output),
-        build_tokens=spread(lambda result: result.build_usage.input + result.build_usage.output),
-        cost=spread(lambda result: result.cost or 0.0) if is_priced else None,
-        by_program={program: fmean(values) for program, values in shares.items()},
-        results=tuple(results),
-    )
+    ordered = tuple(sorted(results, key=lambda result: (result.program, result.repeat)))
+    shares = group_by_program(ordered, lambda result: result.share)
+    interval = compute_bootstrap_interval(list(shares.values()))
+    return MethodSummary(setting, method, ordered, shares, interval, programs, repeats)
 
 
-def group_by_program(
-    results: Iterable[TrialResult], value: Callable[[TrialResult], float]
-) -> dict[str, list[float]]:
+def group_by_program(results: Iterable[TrialResult], value: Measure) -> dict[str, list[float]]:
     """Return a value of each trial, by program."""
-    ordered = sorted(results, key=lambda result: (result.program, result.repeat))
-    groups = group_by(ordered, lambda result: result.program)
+    groups = group_by(results, lambda result: result.program)
     return {program: list(map(value, group)) for program, group in groups.items()}
 
 
-def compute_program_mean(values: Mapping[str, Sequence[float]]) -> float:
-    """Return the mean over programs of each program's mean over its repeats."""
-    return fmean(map(fmean, values.values()))
-
-
-def find_whole_repeats(results: Iterable[TrialResult], scope: MeasureScope) -> list[list[float]]:
-    """Return the trials' shares for each repeat that contains all programs of the scope."""
-    repeats = group_by(sorted(results, key=lambda each: each.repeat), lambda each: each.repeat)
-    shares = [[result.share for result in group] for group in repeats.values()]
-    return [each for each in shares if len(each) == len(scope.programs)]
-
-
-def compute_bootstrap_interval(
-    programs: Sequence[Sequence[float]], uniform: Uniform
-) -> tuple[float, float]:
+def compute_bootstrap_interval(programs: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Return the middle 95 % of the means of programs drawn with replacement, repeats likewise."""
+    uniform = Random(SEED).random  # anew, so that no interval depends on another
+
+    def draw(values: Sequence[Sampled]) -> list[Sampled]:
+        return [values[int(uniform() * len(values))] for _ in values]
+
     means = sorted(  # `sum` adds floats differently before Python 3.12
-        fmean(
-            fmean(sample_with_replacement(repeats, uniform))
-            for repeats in sample_with_replacement(programs, uniform)
-        )
-        for _ in range(BOOTSTRAP_ROUNDS)
+        fmean(fmean(draw(repeats)) for repeats in draw(programs)) for _ in range(BOOTSTRAP_ROUNDS)
     )
     cut = round(BOOTSTRAP_ROUNDS * 0.025)
     return means[cut], means[-1 - cut]
 
 
-def compute_difference_interval(
-    one: MethodSummary, other: MethodSummary, uniform: Uniform
-) -> tuple[float, float]:
-    """Return the interval of `one`'s lead over `other` in pass rate, on their common programs.
-
-    The interval is paired: programs are drawn, each with the difference of its two pass rates.
-    """
-    return compute_bootstrap_interval([[each] for each in list_leads(one, other)], uniform)
-
-
 def list_leads(one: MethodSummary, other: MethodSummary) -> list[float]:
     """Return the lead of `one` in pass rate, for each program that both have."""
-    rates, others = one.by_program, other.by_program
-    return [rates[name] - others[name] for name in rates if name in others]
+    return [
+        fmean(shares) - fmean(other.shares[name])
+        for name, shares in one.shares.items()
+        if name in other.shares
+    ]
 
 
-def sample_with_replacement(values: Sequence[Sampled], uniform: Uniform) -> list[Sampled]:
-    """Return as many values as given, drawn with replacement."""
-    return [values[int(uniform() * len(values))] for _ in values]
+def format_lead(one: MethodSummary, other: MethodSummary) -> str:
+    """Return how far a method is ahead of another on common programs: `+0.12 (-0.01 to 0.25)`.
+
+    The interval is paired: programs are drawn, each with the difference of its two pass rates. It
+    is missing over fewer than `MIN_PROGRAMS`.
+    """
+    leads = list_leads(one, other)
+    if not leads or one is other:
+        return "-"
+    if len(leads) < MIN_PROGRAMS:
+        return f"{fmean(leads):+.2f}"
+    low, high = compute_bootstrap_interval([[lead] for lead in leads])
+    return f"{fmean(leads):+.2f} ({low:.2f} to {high:.2f})"
 
 
-def format_coverage(coverage: Coverage) -> str:
+def format_coverage(row: MethodSummary) -> str:
     """Return a mean's number of trials as text, out of the expected number if some are missing."""
-    scope = coverage.scope
-    if coverage.is_whole:
-        return f"{coverage.trials} trials"
+    trials, expected = len(row.results), row.programs * row.repeats
+    if trials == expected:
+        return f"{trials} trials"
     return (
-        f"{coverage.programs} of {len(scope.programs)} programs, "
-        f"{coverage.whole_repeats} of {scope.repeats} repeats whole "
-        f"({coverage.trials} of {len(scope.programs) * scope.repeats} trials)"
+        f"{len(row.shares)} of {row.programs} programs, "
+        f"{len(row.whole_repeats)} of {row.repeats} repeats whole ({trials} of {expected} trials)"
     )

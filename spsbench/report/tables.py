@@ -1,34 +1,110 @@
-"""The paper's tables with our rows next to theirs.
+"""The report of `spsbench report`: the methods of each model, and the paper's tables beside ours.
 
-    build_suite_table(PUBLISHED_TABLES[4], summaries)
-        | paper    | GPT-4.1      | Nightjar     | 0.78 ± 0.03 | 19.6 (3.0-72.1) | ... |           |
-        | measured | openai/local | nightjar     | 0.52 ± 0.02 | 31.2 (4.1-96.0) | ... | 75 trials |
+    build_paper_table(summaries)
+        | GPT-4.1, paper | Nightjar | 0.78 ± 0.03 | 19.6 (3.0-72.1) | ... |           |
+        | openai/local   | nightjar | 0.52 ± 0.02 | 31.2 (4.1-96.0) | ... | 75 trials |
 
 Rows are sorted by method. The paper's numbers are quoted as printed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from spsbench.methods import METHODS
-from spsbench.published import METHOD_BY_PAPER_NAME, PublishedTable
-from spsbench.report.measures import MethodSummary, PassRate, Spread, format_coverage
-from spsbench.report.table import Table, TableRow
+from spsbench.published import METHOD_BY_PAPER_NAME, PUBLISHED, PUBLISHED_TABLES
+from spsbench.report.data import ReportData, collect_data
+from spsbench.report.document import (
+    Facts,
+    ResultsReport,
+    Table,
+    format_facts,
+    format_table,
+    list_run_facts,
+)
+from spsbench.report.measures import (
+    BOOTSTRAP_ROUNDS,
+    SEED,
+    Measure,
+    MethodSummary,
+    format_coverage,
+    format_lead,
+    summarize_method,
+)
+from spsbench.results import BENCHMARK_KINDS, BenchmarkRun, Results, TrialResult, group_by
+from spsbench.script import SCRIPTED
+from spsbench.studies.graph_asking import COLUMNS as GRAPH_COLUMNS
+from spsbench.studies.graph_asking import group_graph_results, make_graph_row
+from spsbench.suite import TASK_NAMES
 
 EMPTY = "-"
-NOT_MEASURED_NOTE = "Not measured here."
+SCRIPTED_NOTE = "Scripts replied instead of a model: this shows the cost of njc itself."
 
 
-def format_rate(rate: PassRate) -> str:
-    """Return a pass rate as the paper writes it; without a deviation if it is unknown."""
-    return f"{rate.mean:.2f}" if rate.sd is None else f"{rate.mean:.2f} ± {rate.sd:.2f}"
+def write_report(files: Mapping[str, Results]) -> Iterator[str]:
+    """Yield the parts of the report on results of `spsbench run` and `spsbench graph`."""
+    data = collect_data(files)
+    rows = summarize_trials(data)
+    yield "# SPSBench"
+    for setting, alike in group_by(rows, lambda row: row.setting).items():
+        yield f"## On {setting}"
+        if setting.model == SCRIPTED:
+            yield SCRIPTED_NOTE
+        yield from map(format_table, build_method_tables(alike))
+    if rows:
+        yield (
+            "## Beside the paper\n\n"
+            f"The paper is *{PUBLISHED.title}*; its rows are quoted. {PAPER_NOTE}"
+        )
+        yield from map(format_table, [build_paper_table(rows), *build_count_tables(rows)])
+    if data.asked:
+        yield format_table(build_graph_table(data))
+    yield "## How this was measured"
+    yield format_facts(list_facts(data))
 
 
-def format_spread(spread: Spread, digits: int = 1, range_digits: int | None = None) -> str:
-    """Return a mean with its range."""
-    ends = digits if range_digits is None else range_digits
-    return f"{spread.mean:,.{digits}f} ({spread.low:,.{ends}f}-{spread.high:,.{ends}f})"
+def list_facts(data: ReportData) -> Iterator[tuple[str, str]]:
+    """Yield the places, times and limits of the trials, as recorded in the results."""
+    for setting, runs in data.runs.items():
+        yield "Trials", f"{len(data.trials.get(setting, ()))}, {setting}"
+        yield from list_run_facts(runs, "trials", describe_run)
+    if data.remarks:
+        yield "Remarks", "; ".join(data.remarks)
+    yield "Interval", f"bootstrap of {BOOTSTRAP_ROUNDS:,} rounds, seed {SEED}"
+
+
+def describe_run(run: BenchmarkRun, alike: Sequence[BenchmarkRun]) -> Facts:
+    """Return the settings of a run."""
+    if run.temperature is None:
+        yield "Temperature", "not set: the vendor's default, or 0 for models of plain text"
+    yield "Repeats", f"{run.repeats}"
+    limits = run.limits
+    yield (
+        "Limits of a trial",
+        f"{limits.seconds:g} s, {limits.effects} effects and {limits.calls} model calls a block",
+    )
+
+
+# ── the rows of methods ───────────────────────────────────────────────────────────────────────────
+
+
+def summarize_trials(data: ReportData) -> list[MethodSummary]:
+    """Return a row for each setting and method, in the order of the tables."""
+    return [
+        summarize_method(
+            setting,
+            method,
+            [result for result in results if result.method == method],
+            len(TASK_NAMES),
+            max(
+                *(run.repeats for run in data.runs.get(setting, ())),
+                *(result.repeat for result in results),
+            ),
+        )
+        for setting, results in data.trials.items()
+        for method in sort_methods(result.method for result in results)
+    ]
 
 
 def sort_methods(methods: Iterable[str]) -> list[str]:
@@ -39,32 +115,19 @@ def sort_methods(methods: Iterable[str]) -> list[str]:
     )
 
 
-SUITE_COLUMNS: Mapping[str, Callable[[MethodSummary], str]] = {
-    "source": lambda row: "measured",
-    "model": lambda row: str(row.setting),
-    "method": lambda row: f"{row.method} (too low)" if row.is_too_low else row.method,
-    "pass rate": lambda row: format_rate(row.rate),
-    "95 % interval": lambda row: (
-        f"{row.rate.low:.2f}-{row.rate.high:.2f}" if row.coverage.trials > 1 else EMPTY
-    ),
-    "seconds": lambda row: format_spread(row.seconds),
-    "run s": lambda row: format_spread(row.run_seconds),
-    "build s": lambda row: format_spread(row.build_seconds) if is_compiled(row.method) else EMPTY,
-    "total s": lambda row: format_spread(row.seconds),
-    "effects": lambda row: (
-        format_spread(row.effects, range_digits=0) if has_effects(row.method) else EMPTY
-    ),
-    "calls": lambda row: format_spread(row.calls, range_digits=0),
-    "build calls": lambda row: format_spread(row.build_calls, range_digits=0),
-    "tokens in": lambda row: format_spread(row.input_tokens, 0),
-    "of them cached": lambda row: format_spread(row.cached_tokens, 0),
-    "tokens out": lambda row: format_spread(row.output_tokens, 0),
-    "build tokens": lambda row: format_spread(row.build_tokens, 0),
-    "tokens": lambda row: f"{row.tokens:,.0f}",
-    "USD": lambda row: "no price" if row.cost is None else f"{row.cost.mean:.4f}",
-    "trials": lambda row: format_coverage(row.coverage),
-}
-"""How to make the cell of a measured row in each column of a method table."""
+def format_spread(
+    row: MethodSummary, value: Measure, digits: int = 1, range_digits: int | None = None
+) -> str:
+    """Return a mean with its range."""
+    values = [value(result) for result in row.results]
+    ends = digits if range_digits is None else range_digits
+    mean = row.compute_mean(value)
+    return f"{mean:,.{digits}f} ({min(values):,.{ends}f}-{max(values):,.{ends}f})"
+
+
+def format_rate(row: MethodSummary) -> str:
+    """Return a pass rate as the paper writes it; without a deviation if it is unknown."""
+    return f"{row.rate:.2f}" + ("" if row.deviation is None else f" ± {row.deviation:.2f}")
 
 
 def is_compiled(method: str) -> bool:
@@ -81,133 +144,180 @@ def has_effects(method: str) -> bool:
     )
 
 
-def build_suite_table(
-    published: PublishedTable, rows: Sequence[MethodSummary], notes: Sequence[str] = ()
-) -> Table:
-    """Return a table of methods: the paper's rows, each followed by ours for the same method."""
-    columns = ("source", *published.columns, "95 % interval", "trials")
-    named_rows = [
-        (
-            METHOD_BY_PAPER_NAME[cells[1]],
-            TableRow("paper", ("paper", *cells, "", "")),
-        )
-        for cells in published.rows
-    ] + [(row.method, build_measured_row(row, columns)) for row in rows]
-    return Table(
-        f"Table {published.number}",
-        published.title,
-        columns,
-        3,
-        tuple(
-            row
-            for method in sort_methods(name for name, _ in named_rows)
-            for name, row in named_rows
-            if name == method
-        ),
-        (
-            *filter(None, [published.note]),
-            *notes,
-            *list_low_notes(rows),
-            *(() if rows else (NOT_MEASURED_NOTE,)),
-        ),
-    )
-
-
-def build_measured_row(row: MethodSummary, columns: Iterable[str]) -> TableRow:
-    """Return a row with a method's measurements in these columns."""
-    return TableRow("measured", tuple(SUITE_COLUMNS[column](row) for column in columns))
-
-
+COLUMNS: Mapping[str, Callable[[MethodSummary], str]] = {
+    "model": lambda row: f"{row.setting}",
+    "method": lambda row: f"{row.method} (too low)" if row.is_too_low else row.method,
+    "pass rate": format_rate,
+    "95 % interval": lambda row: (
+        f"{row.interval[0]:.2f}-{row.interval[1]:.2f}" if len(row.results) > 1 else EMPTY
+    ),
+    "run s": lambda row: format_spread(row, lambda each: each.run_seconds),
+    "build s": lambda row: (
+        format_spread(row, lambda each: each.build_seconds) if is_compiled(row.method) else EMPTY
+    ),
+    "total s": lambda row: format_spread(row, lambda each: each.seconds),
+    "effects": lambda row: (
+        format_spread(row, lambda each: each.effects, range_digits=0)
+        if has_effects(row.method)
+        else EMPTY
+    ),
+    "calls": lambda row: format_spread(row, lambda each: each.calls, range_digits=0),
+    "build calls": lambda row: format_spread(row, lambda each: each.build_calls, range_digits=0),
+    "tokens in": lambda row: format_spread(row, lambda each: each.usage.input, 0),
+    "of them cached": lambda row: format_spread(row, lambda each: each.usage.cached, 0),
+    "tokens out": lambda row: format_spread(row, lambda each: each.usage.output, 0),
+    "build tokens": lambda row: format_spread(row, lambda each: each.build_usage.total, 0),
+    "tokens": lambda row: (
+        f"{row.compute_mean(lambda each: each.usage.total + each.build_usage.total):,.0f}"
+    ),
+    "USD": lambda row: (
+        f"{row.compute_mean(lambda each: each.cost or 0.0):.4f}" if row.is_priced else "no price"
+    ),
+    "trials": format_coverage,
+}
+"""How to make the cell of a measured row in each column of a method table."""
 SUMMARY_COLUMNS = ("method", "pass rate", "95 % interval", "total s", "tokens", "USD", "trials")
 FULL_COLUMNS = (
-    *("model", "method", "pass rate", "95 % interval", "run s", "build s", "effects", "calls"),
-    *("build calls", "tokens in", "of them cached", "tokens out", "build tokens", "USD", "trials"),
+    *("method", "run s", "build s", "effects", "calls", "build calls"),
+    *("tokens in", "of them cached", "tokens out", "build tokens"),
+)
+BEST_NOTE = (
+    "The best has the highest pass rate of the methods with the most programs; the difference is"
+    " over the programs that both have, with its 95 % interval from six programs on."
 )
 
 
-def build_summary_table(setting: str, rows: Sequence[MethodSummary]) -> Table:
-    """Return the most important columns for one model: pass rate, time, cost."""
-    return Table(
-        "At a glance",
-        setting,
-        SUMMARY_COLUMNS,
-        1,
-        tuple(build_measured_row(row, SUMMARY_COLUMNS) for row in rows),
-        (*list_reuse_notes(rows), *list_low_notes(rows)),
-    )
+def list_cells(row: MethodSummary, columns: Iterable[str]) -> tuple[str, ...]:
+    """Return a method's measurements in these columns."""
+    return tuple(COLUMNS[column](row) for column in columns)
 
 
-def build_full_table(rows: Sequence[MethodSummary]) -> Table:
-    """Return all columns."""
-    return Table(
-        "Everything",
-        "All that was counted, mean and range over trials",
-        FULL_COLUMNS,
-        2,
-        tuple(build_measured_row(row, FULL_COLUMNS) for row in rows),
-        (*list_reuse_notes(rows), *list_low_notes(rows)),
-    )
-
-
-def list_reuse_notes(rows: Iterable[MethodSummary]) -> list[str]:
-    """Return a note for each row with lower seconds, tokens and cost because of cached answers."""
-    return [
-        f"{row.setting}, {row.method}: a cache answered {row.reused_calls:,} calls; seconds, tokens"
-        " and cost exclude them."
+def build_method_tables(rows: Sequence[MethodSummary]) -> tuple[Table, Table]:
+    """Return all methods of a setting, compared with the best, and all that was counted."""
+    best = max(rows, key=lambda row: (len(row.shares), row.rate))
+    compared = [(*list_cells(row, SUMMARY_COLUMNS), format_lead(row, best)) for row in rows]
+    reused = [
+        f"{row.method}: a cache answered {count:,} calls; seconds, tokens and cost exclude them."
         for row in rows
-        if row.reused_calls
+        if (count := sum(result.reused_calls for result in row.results))
     ]
-
-
-def list_low_notes(rows: Iterable[MethodSummary]) -> list[str]:
-    """Return a note for each row that an error of the method makes too low."""
-    return [
-        f"{row.setting}, {row.method}: blocks that stay live ran as code, although data would do; "
-        "the row is too low until it is measured again."
+    low = [
+        f"{row.method}: blocks that stay live ran as code, although data would do; the row is too"
+        " low until it is measured again."
         for row in rows
         if row.is_too_low
     ]
-
-
-def build_count_table(
-    published: PublishedTable,
-    names: Mapping[str, str],
-    counts: Mapping[str, Mapping[str, int]],
-    notes: Sequence[str] = (),
-) -> Table:
-    """Return a table of counts: a row per category, a column per paper model and method of ours.
-
-    `names` maps the paper's categories to ours, or to "" if no rule detects one; `counts` are our
-    counts by column.
-    """
-    printed = {title: cells for title, *cells in published.rows}
-    blank = (EMPTY,) * (len(published.columns) - 1)
-    extra = sorted({name for count in counts.values() for name in count} - set(names.values()))
-    totals = [(count, sum(count.values())) for count in counts.values()]
-
-    def format_count(count: int, total: int) -> str:
-        return f"{count} ({count / total:.1%})" if total else "0"
-
-    def list_counts(name: str) -> tuple[str, ...]:
-        return tuple(format_count(count.get(name, 0), total) for count, total in totals)
-
-    rows = [
-        *(
-            (title, (*printed[title], *(list_counts(name) if name else (EMPTY,) * len(totals))))
-            for title, name in names.items()
-        ),
-        *((name, (*blank, *list_counts(name))) for name in extra),
-        ("Total", (*printed["Total"], *(f"{total}" for _, total in totals))),
-    ]
-    return Table(
-        f"Table {published.number}",
-        published.title,
-        (
-            "category",
-            *(f"paper: {model}" for model in published.columns[1:]),
-            *(f"measured: {column}" for column in counts),
-        ),
-        1,
-        tuple(TableRow("both", (title, *cells)) for title, cells in rows),
-        (*filter(None, [published.note]), *notes, *(() if counts else (NOT_MEASURED_NOTE,))),
+    columns = (*SUMMARY_COLUMNS, f"minus {best.method}")
+    full = [list_cells(row, FULL_COLUMNS) for row in rows]
+    return (
+        Table(columns, compared, 1, "At a glance", (BEST_NOTE, *reused, *low)),
+        Table(FULL_COLUMNS, full, 1, "All that was counted, mean and range over trials"),
     )
+
+
+# ── the paper's tables ────────────────────────────────────────────────────────────────────────────
+
+
+PAPER_NOTE = (
+    "In manual-code-interpreter we use our own interpreter for every model; the paper uses the"
+    " vendors' if they have one. For `rewritten`, eight programs were rewritten: in five, the"
+    " prompts only judge, and Python changes the state; in three (calendar, get_enemy,"
+    " pos_tagging), prompts and types state more. The other methods run the programs as they were."
+)
+
+
+def build_paper_table(rows: Sequence[MethodSummary]) -> Table:
+    """Return the paper's table of methods: its rows, each followed by ours for the same method."""
+    published = PUBLISHED_TABLES[4]
+    named_rows = [
+        (METHOD_BY_PAPER_NAME[method], (f"{model}, paper", method, *cells, "", ""))
+        for model, method, *cells in published.rows
+    ]
+    columns = (*published.columns, "95 % interval", "trials")
+    named_rows += [(row.method, list_cells(row, columns)) for row in rows]
+    by_method = group_by(named_rows, lambda named: named[0])
+    shown = [cells for method in sort_methods(by_method) for _, cells in by_method[method]]
+    return Table(columns, shown, 2, f"Table 4. {published.title}", (published.note,))
+
+
+FAILURE_NOTE = (
+    "Our category `wrong result` is shown as Reasoning. Incorrect State Op counts failed checks of"
+    " the operation on the state: the kind and the identity of objects. The paper's authors label"
+    " most of the runs whose program raised as Reasoning."
+)
+FAILURE_ROWS = {
+    "100% Pass": "passed",
+    "Reasoning": "wrong result",
+    "Give Up": "gave up",
+    "Incorrect State Op": "incorrect state operation",
+    "Hallucination": "",
+}
+ERROR_ROWS = {
+    "State Op Error": "state op error",
+    "Forbidden Var": "forbidden variable",
+    "Type Error": "type error",
+    "Syntax Error": "syntax error",
+    "Function Call Error": "function call error",
+    "Index Error": "index error",
+}
+RECOVERY_ROWS = {
+    name: name.lower()
+    for name in ("Correction", "Ignored Error", "Workaround", "Retry", "Not Recovered")
+}
+FindCategories = Callable[[TrialResult], Sequence[str]]
+COUNTED: Mapping[int, tuple[Mapping[str, str], FindCategories]] = {
+    9: (
+        FAILURE_ROWS,
+        lambda result: [result.failure.category if result.failure else "passed"],
+    ),
+    10: (ERROR_ROWS, lambda result: [error.category for error in result.effect_errors]),
+    11: (RECOVERY_ROWS, lambda result: [error.recovery for error in result.effect_errors]),
+}
+ANALYSED_METHODS = ("nightjar", "direct", "natural")
+
+
+def build_count_tables(rows: Sequence[MethodSummary]) -> Iterator[Table]:
+    """Yield tables 9, 10 and 11: a row a category, a column a paper's model and method of ours."""
+    shown = [row for row in rows if row.method in ANALYSED_METHODS]
+    for number, (names, find) in COUNTED.items():
+        published = PUBLISHED_TABLES[number]
+        printed = {title: cells for title, *cells in published.rows}
+        counts = [Counter(name for each in row.results for name in find(each)) for row in shown]
+        others = sorted({name for count in counts for name in count} - set(names.values()))
+        blank = [EMPTY] * (len(published.columns) - 1)
+        cells = [
+            (title, *printed.get(title, blank), *(format_count(count, name) for count in counts))
+            for title, name in (*names.items(), *zip(others, others, strict=True))
+        ]
+        total = ("Total", *printed["Total"], *(f"{count.total()}" for count in counts))
+        columns = (
+            "category",
+            *(f"{model}, paper" for model in published.columns[1:]),
+            *(f"{row.setting}, {row.method}" for row in shown),
+        )
+        notes = (published.note, *[FAILURE_NOTE] * (number == 9))
+        yield Table(columns, [*cells, total], 1, f"Table {number}. {published.title}", notes)
+
+
+def format_count(count: Counter[str], name: str) -> str:
+    """Return a count with its share; `-` for a category that no rule detects."""
+    if not name:
+        return EMPTY
+    total = count.total()
+    return f"{count[name]} ({count[name] / total:.1%})" if total else "0"
+
+
+def build_graph_table(data: ReportData) -> Table:
+    """Return the growing graph, as `spsbench graph` prints it."""
+    by_model = group_by(data.asked, lambda result: result.model)
+    rows = [
+        (model, *make_graph_row(group))
+        for model, results in by_model.items()
+        for group in group_graph_results(results)
+    ]
+    title = "Figure 10. Six questions on graphs of growing size (the paper only draws its numbers)"
+    note = "`manual` copies the graph into the prompt. Means are over the sent questions."
+    return Table(("model", *GRAPH_COLUMNS), rows, 3, title, (note,))
+
+
+REPORT = ResultsReport("report", BENCHMARK_KINDS, write_report)

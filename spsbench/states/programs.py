@@ -53,7 +53,7 @@ def record_call(
     expression = compile(call, "<call>", "eval", dont_inherit=True)
     with _installed_module("program", file) as namespace:
         exec(program, namespace)
-        recorder = StateRecorder(source, file, max_states, ends_program=ends_program, keep=keep)
+        recorder = StateRecorder(file, max_states, ends_program=ends_program, keep=keep)
         return _record(source, expression, namespace, recorder)
 
 
@@ -69,7 +69,7 @@ def record_program(
     before, sys.argv = sys.argv, list(arguments)
     try:
         with _installed_module("__main__", file) as namespace:
-            recorder = StateRecorder(source, file, max_states, keep=keep)
+            recorder = StateRecorder(file, max_states, keep=keep)
             return _record(source, code, namespace, recorder)
     finally:
         sys.argv = before

@@ -1,6 +1,6 @@
 """The model of a trial: the requested model behind the layers of the trial and its method.
 
-    LayeredModel(model, (RequestDefaults(temperature=0.0), TrialCache(store, "local", repeat=2)))
+    LayeredModel(model, (RequestDefaults(temperature=0.0),))
 
     manual-code-interpreter:
         llm(prompt)  ->  model: python("17 * 23")  ->  "391"  ->  model: answer(391)  ->  391
@@ -13,14 +13,12 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from njrt.data.options import Options
 from njrt.effects import Answer, Refusal, Run
-from njrt.errors import CallLimitError, CostLimitError, EffectLimitError, ReplyError
+from njrt.errors import CallLimitError, EffectLimitError, ReplyError
 from njrt.events import Listener, Performed
-from njrt.log.cache import Cache, ReplyStore, make_request_key
 from njrt.messages import (
     Message,
     Reply,
@@ -35,7 +33,7 @@ from njrt.models.choose import choose_model
 from njrt.models.model import Ask, Model, ModelAround
 from spsbench.results import TrialLimits
 from spsbench.script import SCRIPTED
-from spsbench.trials.interpreter import Interpreter, InterpreterOutput
+from spsbench.trials.interpreter import InterpreterOutput, run_code
 
 
 def load_model(name: str, base_url: str | None) -> Model | None:
@@ -60,57 +58,16 @@ class RequestDefaults:
         return await ask(request)
 
 
-@dataclass(slots=True)
-class CostLimit:
-    """A layer that refuses calls once the limit is spent (state: the cost, and whether it refused).
-
-    The last call may exceed the limit.
-    """
-
-    usd: float
-    spent: float = 0.0
-    has_refused: bool = False
-
-    async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Ask, or raise `CostLimitError` if the limit is spent."""
-        if self.spent >= self.usd:
-            self.has_refused = True
-            raise CostLimitError(f"the trial has spent its ${self.usd:g} of `--limit-cost`")
-        reply = await ask(request)
-        self.spent += 0.0 if reply.source == "cache" else reply.usage.usd or 0.0
-        return reply
-
-
-@dataclass(slots=True)
-class TrialCache:
-    """A layer that stores replies in case a trial is run again (state: the count of each request).
-
-    A request may occur twice in a trial, and is then sent twice, with separate entries.
-    """
-
-    store: ReplyStore
-    name: str
-    repeat: int
-    times: dict[str, int] = field(default_factory=dict)
-
-    async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Answer the n-th equal request with the n-th stored reply."""
-        key = make_request_key(request, self.name)
-        self.times[key] = self.times.get(key, 0) + 1
-        name = f"{self.name} #{self.times[key]}"
-        return await Cache(self.store, name, self.repeat).answer(request, ask)
-
-
 PYTHON_TOOL = "python"
 PYTHON_TOOL_DESCRIPTION = """\
-Run Python, to calculate. It knows the standard library and nothing of the program that asks; \
-variables stay until the answer. Gives what was printed and the value of the last expression."""
+Run Python, to calculate. It knows the standard library, and nothing of the program that asks or \
+of earlier code. Gives what was printed: print what you want to know."""
 PYTHON_TOOL_PARAMETERS = make_object_schema({"code": {"type": "string"}})
 TEXT_INSTRUCTIONS = """
 To calculate, you may run Python first. To do so reply with nothing but a code block that begins \
 with ```run and ends with ```; you are told what it printed. It knows the standard library and \
-nothing of the program that asks. What you know without code, answer at once. Reply with the \
-answer in exactly the form that is asked for above, and nothing else."""
+nothing of the program that asks or of earlier code. What you know without code, answer at once. \
+Reply with the answer in exactly the form that is asked for above, and nothing else."""
 CONTINUE_MESSAGE = (
     "This is what the code gave. Now reply in exactly the form that was asked for at first, or run"
     " more code."
@@ -120,13 +77,12 @@ CODE_BLOCK = re.compile(r"```run[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class InterpreterModel(ModelAround):
-    """A model that may run Python before it answers; each request gets its own interpreter."""
+    """A model that may run Python before it answers."""
 
     model: Model
     limits: TrialLimits
     """`effects` limits the pieces of code per request."""
     listener: Listener
-    interpreter: Callable[[], Interpreter] = Interpreter
 
     def ask(self, request: Request) -> Reply:
         """Ask, and run the requested code, until the model answers."""
@@ -137,35 +93,34 @@ class InterpreterModel(ModelAround):
         else:
             request = replace(request, system=request.system + TEXT_INSTRUCTIONS)
         ran = 0
-        with self.interpreter() as interpreter:
-            while True:
-                reply = self.model.ask(request)
-                pieces = tuple(find_code_requests(reply, by_tools))
-                if not pieces:
-                    return reply
-                ran += len(pieces)
-                if ran > self.limits.effects:
-                    raise EffectLimitError(
-                        f"a prompt of the program reached its limit of {self.limits.effects} pieces"
-                        " of code; allow more with `--effects`"
-                    )
-                if request.turn >= self.limits.calls:
-                    raise CallLimitError(
-                        f"a prompt of the program reached its limit of {self.limits.calls} model"
-                        " calls; allow more with `--max-calls`"
-                    )
-                outputs = [self._run_code(code, request.turn, interpreter) for code in pieces]
-                answered = (reply.message, make_output_message(reply, outputs))
-                messages = (*request.messages, *answered)
-                request = replace(request, messages=messages, turn=request.turn + 1)
+        while True:
+            reply = self.model.ask(request)
+            pieces = tuple(find_code_requests(reply, by_tools))
+            if not pieces:
+                return reply
+            ran += len(pieces)
+            if ran > self.limits.effects:
+                raise EffectLimitError(
+                    f"a prompt of the program reached its limit of {self.limits.effects} pieces"
+                    " of code; allow more with `--effects`"
+                )
+            if request.turn >= self.limits.calls:
+                raise CallLimitError(
+                    f"a prompt of the program reached its limit of {self.limits.calls} model"
+                    " calls; allow more with `--max-calls`"
+                )
+            outputs = [self._run_code(code, request.turn) for code in pieces]
+            answered = (reply.message, make_output_message(reply, outputs))
+            messages = (*request.messages, *answered)
+            request = replace(request, messages=messages, turn=request.turn + 1)
 
     async def aask(self, request: Request) -> Reply:
         """Not supported: no manual program is asynchronous."""
         raise NotImplementedError("the code interpreter answers `llm`, which does not await")
 
-    def _run_code(self, code: str, turn: int, interpreter: Interpreter) -> InterpreterOutput:
+    def _run_code(self, code: str, turn: int) -> InterpreterOutput:
         began = time.monotonic()
-        output = interpreter.run(code)
+        output = run_code(code)
         result = Refusal(output.text) if output.failed else Answer(output.text)
         seconds = time.monotonic() - began
         self.listener(

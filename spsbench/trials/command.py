@@ -30,9 +30,8 @@ from spsbench import flags
     "--limit-cost",
     type=flags.POSITIVE_FLOAT,
     metavar="USD",
-    help="Stop at this cost of all trials.",
+    help="Start no trial once all have cost this.",
 )
-@click.option("--cache", type=flags.FOLDER, metavar="FOLDER", help="Cache replies in this folder.")
 @flags.file_option("--lock", "The njc.lock with the code of static methods.")
 @click.option(
     "--keep", type=flags.FOLDER, metavar="FOLDER", help="Keep traces, output and lock of trials."

@@ -53,10 +53,8 @@ from spsbench.trials.playing import BUILD_TRACE, CASE_TRACE, Job
 from spsbench.trials.progress import show_message
 from spsbench.trials.report import TrialReport, read_report
 
-JOB_FILE, REPORT_FILE, LOG_FILE = "job.json", "report.jsonl", "output.log"
+JOB_FILE, LOG_FILE = "job.json", "output.log"
 POLL_SECONDS = 0.25
-CLOSING_SECONDS = 10.0
-"""Time to read the remaining output of a killed process."""
 SERVER_VARIABLES = ("NJC_BASE_URL", "NJC_API_KEY", "NJC_ALLOW_HTTP")
 
 
@@ -71,14 +69,14 @@ def execute_job(
     with tempfile.TemporaryDirectory(prefix="spsbench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         started = read_timestamp()
-        lines, seconds, exit_code = _run_process(folder, job, stop, read_clock)
-        task = load_task(job.trial.program)
+        seconds, exit_code = _run_process(folder, job, stop, read_clock)
+        trial, task = job.trial, load_task(job.trial.program)
         output = TrialOutput(
             started,
             seconds,
             exit_code,
             read_last_line(folder / LOG_FILE),
-            read_report(lines),
+            read_report(folder),
             _count_trace_file(folder / BUILD_TRACE),
             [
                 _count_trace_file(folder / CASE_TRACE.format(number=n))
@@ -87,22 +85,19 @@ def execute_job(
         )
         if job.keep:
             (folder / JOB_FILE).write_text(to_json(job), encoding="utf-8")
-            (folder / REPORT_FILE).write_text("\n".join([*lines, ""]), encoding="utf-8")
-            trial = job.trial
             place = Path(job.keep, trial.program, trial.method, str(trial.repeat))
             shutil.copytree(folder, place, dirs_exist_ok=True)
-        return build_trial_result(job.trial, task, output)
+        return build_trial_result(trial, task, output)
 
 
 def _run_process(
     folder: Path, job: Job, stop: threading.Event | None, read_clock: Callable[[], float]
-) -> tuple[list[str], float, int | None]:
-    """Run a trial's process; return its report, seconds, and exit code or None if its time was up.
+) -> tuple[float, int | None]:
+    """Run a trial's process; return its seconds, and its exit code or None if its time was up.
 
     A process that ends by itself before it is killed is in time, even if this is noticed late.
     """
     began = read_clock()
-    report: list[str] = []
     with (
         (folder / LOG_FILE).open("wb") as log,
         Worker(
@@ -113,21 +108,13 @@ def _run_process(
         while (seconds := read_clock() - began) < job.limits.seconds:
             if stop is not None and stop.is_set():
                 raise TrialStoppedError
-            try:
-                message = worker.receive(min(POLL_SECONDS, job.limits.seconds - seconds))
-            except TimeoutError:
-                continue
-            if message is None:
+            with suppress(TimeoutError):
+                worker.receive(min(POLL_SECONDS, job.limits.seconds - seconds))
                 code = worker.wait()
-                return report, read_clock() - began, code
-            report.append(message["line"])
+                return read_clock() - began, code
         worker.kill()
-        with suppress(TimeoutError):  # a process that left the group may hold the pipe open
-            closes = time.monotonic() + CLOSING_SECONDS
-            while (message := worker.receive(max(0.0, closes - time.monotonic()))) is not None:
-                report.append(message["line"])
         code = worker.wait()
-    return report, seconds, None if code == -signal.SIGKILL else code
+    return seconds, None if code == -signal.SIGKILL else code
 
 
 def make_trial_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -179,18 +166,16 @@ class TrialOutput:
 
 def build_trial_result(trial: Trial, task: Task, output: TrialOutput) -> TrialResult:
     """Return the result of a trial."""
-    played = output.report.cases
+    report, played = output.report, output.report.cases
     checks = {
         f"{case.name}: {check.text}": case.name in played
         and played[case.name].checks.get(check.text, False)
         for case in task.cases
         for check in case.checks
     }
-    ending = output.report.ending
-    if ending is None and output.report.built and output.report.built.problem:
-        ending = "not built"
+    ending = report.ending or ("not built" if report.problem else None)
     ending = ending or ("timeout" if output.exit_code is None else "crashed")
-    build_seconds = output.report.built.seconds if output.report.built else output.seconds
+    build_seconds = output.seconds if report.build_seconds is None else report.build_seconds
     run_seconds = (
         output.seconds - build_seconds
         if ending in ("timeout", "crashed")
@@ -222,10 +207,8 @@ def build_trial_result(trial: Trial, task: Task, output: TrialOutput) -> TrialRe
 
 def find_failure(result: TrialResult, task: Task, output: TrialOutput) -> Failure | None:
     """Return why checks failed: how the trial ended, or the problem in its first failed case."""
-    method, built = METHODS[result.method], output.report.built
+    method, report = METHODS[result.method], output.report
     match result.ending:
-        case "cost limit":
-            return Failure("limit", "the limit on cost was reached")
         case "timeout":
             return Failure("timeout", f"killed after {output.seconds:.0f} seconds")
         case "crashed":
@@ -234,7 +217,7 @@ def find_failure(result: TrialResult, task: Task, output: TrialOutput) -> Failur
             message = f"the process ended with {how}; {output.last_line}"
             return Failure("crash", truncate_first_line(message.rstrip("; ")))
         case "not built":
-            message = built.problem if built else ""
+            message = report.problem
             category = classify_failure(message)
             known = category in ("server", "rejected", "limit", "no answer", "unclassified")
             return Failure(category if known else "not built", truncate_first_line(message))
@@ -244,7 +227,7 @@ def find_failure(result: TrialResult, task: Task, output: TrialOutput) -> Failur
             if classify_failure(error) == "server":
                 return Failure("server", truncate_first_line(error))
     for case, counts in zip(task.cases, output.cases, strict=True):
-        played = output.report.cases[case.name]
+        played = report.cases[case.name]
         failed = [check for check in case.checks if not played.checks.get(check.text, False)]
         if failed:
             category = classify_failure(
@@ -299,10 +282,9 @@ def run_benchmark(values: Mapping[str, Any]) -> int:
     """Run the remaining trials that the flags request, and return the exit code."""
     run = build_run(values)
     base_url = os.environ.get("NJC_BASE_URL")
-    folders = (values[name] and str(values[name].absolute()) for name in ("cache", "keep", "lock"))
-    cache, keep, lock = folders
+    keep, lock = (values[name] and str(values[name].absolute()) for name in ("keep", "lock"))
     jobs = [
-        Job(trial, run.limits, run.temperature, base_url, cache, keep, lock=lock)
+        Job(trial, run.limits, run.temperature, base_url, keep, lock)
         for trial in list_trials(run.programs, run.methods, run.model, run.repeats)
     ]
     trials = Experiment(

@@ -9,8 +9,9 @@ should be such that a run stopped early has compared all conditions on the same 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -52,22 +53,11 @@ class Experiment(Generic[JobT]):
     refuse: Callable[[Results], object] = lambda found: None
     """Raises `InputError` for other reasons."""
     limit_cost: float | None = None
-    """The limit for the file, in US dollars. The jobs then need a field `usd` for the remainder."""
+    """No trial starts once the results in the file have cost this much, in US dollars."""
 
-
-@dataclass(slots=True)
-class _Budget:
-    """The limit on the cost of a results file (state: its cost so far)."""
-
-    limit: float | None
-    spent: float
-
-    def is_empty(self) -> bool:
-        return self.limit is not None and self.spent >= self.limit
-
-    def assign(self, job: Any) -> Any:
-        """Return a job with the remainder as its limit."""
-        return job if self.limit is None else replace(job, usd=self.limit - self.spent)
+    def is_spent(self, found: Results) -> bool:
+        """Return whether the limit on cost is reached."""
+        return self.limit_cost is not None and found.spent >= self.limit_cost
 
 
 def run_experiment(
@@ -85,20 +75,19 @@ def run_experiment(
         for remark in found.remarks:
             show_message(f"{out}: {remark}")
         to_do = list_remaining_jobs(experiment.jobs, found)
-        budget = _Budget(experiment.limit_cost, found.spent)
         if done := total - len(to_do):
             show_message(f"{done} of {total} {noun} are done in {out}")
         if to_do and experiment.run is not None:
             journal.append(experiment.run)
         if to_do:
-            has_stopped = _run_jobs(experiment, to_do, journal, budget, lost)
+            has_stopped = _run_jobs(experiment, to_do, journal, lost)
             found = journal.read()
     if format_results and found.results:
         click.echo(format_results(found))
     left = len(list_remaining_jobs(experiment.jobs, found))
-    if left and budget.is_empty():
+    if left and experiment.is_spent(found):
         show_message(
-            f"the limit of ${budget.limit:g} is reached, and {left} {noun} are left; "
+            f"the limit of ${experiment.limit_cost:g} is reached, and {left} {noun} are left; "
             "to continue, run the same command with a higher --limit-cost"
         )
         return EXIT_COST_LIMIT
@@ -122,20 +111,14 @@ def _run_jobs(
     experiment: Experiment[JobT],
     to_do: Sequence[JobT],
     journal: Journal,
-    budget: _Budget,
     lost: list[LostTrial],
 ) -> bool:
     """Run jobs, append results, collect lost trials; return whether too many failed in a row."""
     failed, total = 0, len(experiment.jobs)
     progress = RunProgress(total - len(to_do), total)
 
-    def take() -> Iterator[JobT]:
-        for job in to_do:
-            if budget.is_empty():
-                return
-            yield budget.assign(job)
-
-    for result in run_jobs(take(), experiment.execute, experiment.width):
+    affordable = takewhile(lambda job: not experiment.is_spent(journal.read()), to_do)
+    for result in run_jobs(affordable, experiment.execute, experiment.width):
         if isinstance(result, LostTrial):
             lost.append(result)
             failed += 1
@@ -143,7 +126,6 @@ def _run_jobs(
         else:
             journal.append(result)
             failed = failed + 1 if result.is_server_failure else 0
-            budget.spent += getattr(result, "cost", None) or 0.0
             progress.show(result)
         if failed >= MAX_SERVER_FAILURES - 1 + experiment.width:
             return True

@@ -1,18 +1,17 @@
 """Run a trial in its process: `python -m spsbench.trials.playing`, in a separate folder.
 
-    {"job": "{...}"}   ──main──>   {"line": "{...}"} for each line of the report; *.trace.jsonl
+    {"job": "{...}"}   ──main──>   report.json, build.trace.jsonl, case-0.trace.jsonl ...
 
 It ends when the process that started it ends, so that it stops sending requests to a model.
 
-It builds the program, plays the cases, and writes the lines of `spsbench.trials.report` as it goes.
-The folder gets a trace for each case, and one for the build.
+It builds the program, plays the cases, and writes its report after each. The folder gets a trace
+for each case, and one for the build.
 """
 
 from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +31,7 @@ from njrt.log.cache import Cache, ReplyStore, open_cache_file
 from njrt.log.trace import TraceFile
 from njrt.models.model import Layer, LayeredModel, Model
 from njrt.testing import Scripted
-from njrt.values.dataclass_json import from_json, to_json
+from njrt.values.dataclass_json import from_json
 from spsbench.llm import use_model
 from spsbench.methods import METHODS, Method
 from spsbench.perfect import make_script_model
@@ -48,41 +47,33 @@ from spsbench.suite import (
 )
 from spsbench.task import Case, CheckResult, check_case
 from spsbench.trials.answering import (
-    CostLimit,
     InterpreterModel,
     RequestDefaults,
-    TrialCache,
     load_model,
 )
-from spsbench.trials.report import CasePlayed, ProgramBuilt, ReportLine, TrialEnded
-
-WriteReportLine = Callable[[ReportLine], None]
+from spsbench.trials.report import CasePlayed, TrialReport, write_report
 
 BUILD_TRACE, CASE_TRACE = "build.trace.jsonl", "case-{number}.trace.jsonl"
 
 
-def run_trial(job: Job, folder: Path, write_line: WriteReportLine) -> None:
-    """Build the program, play its cases, and report the result of each."""
+def run_trial(job: Job, folder: Path) -> None:
+    """Build the program, play its cases, and write the report after each."""
+    report = TrialReport()
     runner = TrialRunner(
         job, METHODS[job.trial.method], folder, *_make_model_and_layers(job, folder)
     )
-    program = runner.build(write_line)
-    if program is None:
-        if runner.is_spent:
-            write_line(TrialEnded("cost limit"))
-        return
-    has_raised = False
-    for number, case in enumerate(load_task(job.trial.program).cases):
+    program = runner.build(report)
+    for number, case in enumerate(load_task(job.trial.program).cases if program else ()):
+        write_report(report, folder)
         began = time.monotonic()
         results = runner.play(number, case, program)
-        if runner.is_spent:
-            write_line(TrialEnded("cost limit"))
-            return
         error = next((result.error for result in results if result.error), None)
-        has_raised = has_raised or error is not None
         checks = {result.check: result.passed for result in results}
-        write_line(CasePlayed(case.name, checks, error, time.monotonic() - began))
-    write_line(TrialEnded("raised" if has_raised else "finished"))
+        report.cases[case.name] = CasePlayed(checks, error, time.monotonic() - began)
+    if program:
+        has_raised = any(case.error for case in report.cases.values())
+        report.ending = "raised" if has_raised else "finished"
+    write_report(report, folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +87,10 @@ class TrialRunner:
     """None if each case has its own script."""
     layers: tuple[Layer, ...]
 
-    @property
-    def is_spent(self) -> bool:
-        """Whether a call was refused by the cost limit; the program may have caught the error."""
-        return any(isinstance(layer, CostLimit) and layer.has_refused for layer in self.layers)
-
-    def build(self, write_line: WriteReportLine) -> ModuleType | None:
+    def build(self, report: TrialReport) -> ModuleType | None:
         """Build the program, and report the time or the problem; return None if the build fails."""
         began = time.monotonic()
+        program = None
         try:
             notified = Notified("build", TraceFile(self.folder / BUILD_TRACE))
             model = self.model or Scripted([], protocol="text")
@@ -117,12 +104,11 @@ class TrialRunner:
                 )
         except (NotBuiltError, NaturalError) as error:
             name = f"{type(error).__name__}: " if isinstance(error, NaturalError) else ""
-            write_line(ProgramBuilt(time.monotonic() - began, f"{name}{error}"))
-            return None
-        write_line(ProgramBuilt(time.monotonic() - began if self.method.is_natural else 0.0))
+            report.problem = f"{name}{error}"
+        report.build_seconds = time.monotonic() - began if self.method.is_natural else 0.0
         return program
 
-    def play(self, number: int, case: Case, program: ModuleType) -> tuple[CheckResult, ...]:
+    def play(self, number: int, case: Case, program: Any) -> tuple[CheckResult, ...]:
         trace = self.folder / CASE_TRACE.format(number=number)
         if not self.method.is_natural:
             trace_file = TraceFile(trace)
@@ -170,19 +156,13 @@ def _make_model_and_layers(job: Job, folder: Path) -> tuple[Model | None, tuple[
     temperature = job.temperature
     if temperature is None and model.protocol == "text":
         temperature = 0.0  # the default of natural blocks for these models
-    trial, method, caches = job.trial, METHODS[job.trial.method], tuple[Layer, ...]()
+    trial, method = job.trial, METHODS[job.trial.method]
     name = f"{model.name} {job.base_url or ''} {method.name}"
-    if method.is_cached:
-        store = ReplyStore(open_cache_file(job.cache or folder / "cache"))
-        caches = (Cache(store, name, trial.repeat),)
-    elif job.cache:
-        store = ReplyStore(open_cache_file(job.cache))
-        caches = (TrialCache(store, f"{name} {trial.program}", trial.repeat),)
-    return model, (
-        *(() if job.usd is None else (CostLimit(job.usd),)),
-        RequestDefaults(temperature),
-        *caches,
-    )
+    defaults = RequestDefaults(temperature)
+    if not method.is_cached:
+        return model, (defaults,)
+    store = ReplyStore(open_cache_file(folder / "cache"))
+    return model, (defaults, Cache(store, name, trial.repeat))
 
 
 # ── the input of a trial's process ────────────────────────────────────────────────────────────────
@@ -196,12 +176,8 @@ class Job:
     limits: TrialLimits = field(default_factory=TrialLimits)
     temperature: float | None = None
     base_url: str | None = None
-    cache: str | None = None
-    """A folder that stores replies in case trials are run again."""
     keep: str | None = None
     """A folder that gets a copy of the trial's folder: its traces, its output, its lock."""
-    usd: float | None = None
-    """The limit on the cost of this trial, in US dollars."""
     lock: str | None = None
     """An njc.lock that has the code of static methods; None: the trial's model writes it."""
 
@@ -249,7 +225,7 @@ def main() -> None:
     """Run the job sent by the parent."""
     channel = open_channel()
     job: Job = from_json(channel.receive()["job"], Job)
-    run_trial(job, Path.cwd(), lambda line: channel.send({"line": to_json(line)}))
+    run_trial(job, Path.cwd())
 
 
 if __name__ == "__main__":

@@ -1,75 +1,54 @@
-"""The report of a trial's process, line by line, so that a killed trial has reported its progress.
+"""The report of a trial's process: written anew after each case, so that a killed trial has one.
 
-{"kind": "built", "seconds": 0.12, "problem": ""} {"kind": "case", "name": "one", "checks": {"one
-sushi is sold": true, ...}, "error": null, "seconds": 2.3} {"kind": "ended", "ending": "finished"}
-
-read_report(lines)      TrialReport(built=ProgramBuilt(0.12), cases={"one": CasePlayed(...)}, ...)
+write_report(TrialReport(0.12, cases={"one": CasePlayed(...)}), folder)
+read_report(folder)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from pathlib import Path
 
-from njrt.values.dataclass_json import from_json
-from spsbench.results import TrialEnding, build_line_type
+from njrt.data.private_files import replacing
+from njrt.values.dataclass_json import from_json, to_json
+from spsbench.results import TrialEnding
 
-
-@dataclass(frozen=True, slots=True)
-class ProgramBuilt:
-    """The build has ended."""
-
-    kind: Literal["built"] = field(default="built", kw_only=True)
-    seconds: float
-    problem: str = ""
-    """The reason if the program was not built: a static mode has no code for a block."""
+REPORT_FILE = "report.json"
 
 
 @dataclass(frozen=True, slots=True)
 class CasePlayed:
     """A case of the task was played and checked."""
 
-    kind: Literal["case"] = field(default="case", kw_only=True)
-    name: str
     checks: Mapping[str, bool]
     error: str | None
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class TrialEnded:
-    """The process has nothing more to do."""
-
-    kind: Literal["ended"] = field(default="ended", kw_only=True)
-    ending: TrialEnding
-
-
-ReportLine = ProgramBuilt | CasePlayed | TrialEnded
-
-
 @dataclass(slots=True)
 class TrialReport:
-    """All lines of a report."""
+    """What a trial has done so far."""
 
-    built: ProgramBuilt | None = None
+    build_seconds: float | None = None
     """None if the process died before the build ended."""
+    problem: str = ""
+    """The reason if the program was not built: a static mode has no code for a block."""
     cases: dict[str, CasePlayed] = field(default_factory=dict)
     ending: TrialEnding | None = None
     """None if the process died, or has no program."""
 
 
-def read_report(lines: Iterable[str]) -> TrialReport:
-    """Read a report."""
-    line_type = build_line_type(ProgramBuilt, CasePlayed, TrialEnded)
-    report = TrialReport()
-    for text in lines:
-        line: ReportLine = from_json(text, line_type)
-        match line:
-            case ProgramBuilt():
-                report.built = line
-            case CasePlayed():
-                report.cases[line.name] = line
-            case TrialEnded():
-                report.ending = line.ending
+def write_report(report: TrialReport, folder: Path) -> None:
+    """Write a trial's report, in place of an earlier one."""
+    with replacing(folder / REPORT_FILE) as file:
+        file.write(to_json(report).encode())
+
+
+def read_report(folder: Path) -> TrialReport:
+    """Return a trial's last report, which is empty if it has written none."""
+    path = folder / REPORT_FILE
+    if not path.exists():
+        return TrialReport()
+    report: TrialReport = from_json(path.read_text(encoding="utf-8"), TrialReport)
     return report

@@ -15,7 +15,6 @@ from njc.compiler.frontend.source import SourceFile
 from spsbench.journal import read_results_file
 from spsbench.repair.results import REPAIR_KINDS, RepairResult
 from spsbench.report.by_problem import compare_rates, estimate_rate, format_difference, group_passes
-from spsbench.report.files import make_uniform
 from spsbench.report.measures import compute_bootstrap_interval
 from spsbench.results import group_by
 from spsbench.suite import REWRITTEN_TASK_NAMES, TASK_NAMES, read_program_source
@@ -72,7 +71,7 @@ def test_the_sentences_about_one_repeat() -> None:
 
     def difference(one: str, other: str) -> str:
         leads = [[rates[one][name] - rates[other][name]] for name in sorted(rates[one])]
-        low, high = compute_bootstrap_interval(leads, make_uniform())
+        low, high = compute_bootstrap_interval(leads)
         return f"{low:.2f} to {high:.2f}"
 
     def count_better(one: str, other: str) -> int:
@@ -131,7 +130,7 @@ def test_the_code_of_a_strong_writer() -> None:
         [[shares[method][name] - shares["manual"][name]] for name in sorted(TASK_NAMES)]
         for method in ("static", "reviewed", "natural")
     ]
-    (a, b), (c, d), chance = (compute_bootstrap_interval(lead, make_uniform()) for lead in leads)
+    (a, b), (c, d), chance = (compute_bootstrap_interval(lead) for lead in leads)
     assert (
         f"passes {a:.2f} to {b:.2f} more than `manual`, and `reviewed` {c:.2f} to {d:.2f}" in page
     )
@@ -233,7 +232,7 @@ def test_the_repeats_of_three_methods() -> None:
             [fmean(compute_rate(each) for each in found[method][name]) for method in (one, other)]
             for name in sorted(found[one])
         ]
-        low, high = compute_bootstrap_interval([[a - b] for a, b in rates], make_uniform())
+        low, high = compute_bootstrap_interval([[a - b] for a, b in rates])
         sentence = f"`{one}` passes {low:.2f} to {high:.2f} more than `{other}`"
         shorter = f"and {low:.2f} to {high:.2f} more than `{other}`"
         text = " ".join(page.split())
@@ -277,7 +276,7 @@ def list_training_rows() -> list[tuple[str, ...]]:
     for group, data in TRAINED_ON.items():
         for condition in ("trace", "test"):
             untrained, first, second = (passes[group, condition, turn] for turn in range(3))
-            change = compare_rates(second, untrained, make_uniform())
+            change = compare_rates(second, untrained)
             assert change is not None
             rates = (f"{estimate_rate(each).rate:.3f}" for each in (untrained, first, second))
             lead = " (".join(format_difference(change)[1:3]) + ")"

@@ -17,7 +17,7 @@ from spsbench.failures import EffectError, FailureCategory
 from spsbench.flags import list_names
 from spsbench.journal import Journal
 from spsbench.methods import METHODS
-from spsbench.report.data import collect_data
+from spsbench.report.data import ReportData, collect_data
 from spsbench.results import (
     BenchmarkRun,
     Failure,
@@ -178,13 +178,17 @@ def test_trials_of_another_version_of_a_program_are_not_continued(digest: str) -
 
 
 def test_results_of_two_versions_of_a_program_are_not_reported_together() -> None:
-    one, other = lines(RUN, result(digest="1")), lines(RUN, result(2, digest="2"))
-    manual = lines(RUN, result(method="manual", digest="2"))
-    assert len(collect_data({"a": one, "b": manual}).trials) == 1
+    one, other = [RUN, result(digest="1")], [RUN, result(2, digest="2")]
+    manual = [RUN, result(method="manual", digest="2")]
+
+    def collect(**files: Sequence[Any]) -> ReportData:
+        return collect_data({name: Results(tuple(each)) for name, each in files.items()})
+
+    assert len(collect(a=one, b=manual).trials) == 1
     with pytest.raises(InputError, match=r"a and b: results of two versions of menu/"):
-        collect_data({"a": one, "b": other})
+        collect(a=one, b=other)
     with pytest.raises(InputError, match=r"^a: results of two versions"):
-        collect_data({"a": [*one, *other]})
+        collect(a=[*one, *other])
 
 
 def test_the_digest_covers_program_and_checks() -> None:

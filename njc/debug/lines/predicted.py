@@ -77,9 +77,6 @@ class Predictor(Protocol):
     def replace(self, state: Any, name: str, text: str) -> PredictedState:
         """Return the state with another value for a variable."""
 
-    def write_call(self, source: str, call: str, name: str, text: str) -> str:
-        """Return the call with another value for a parameter."""
-
     def run(self, file: Path, source: str, call: str, steps: Any) -> PredictedState | None:
         """Run a call, take steps, and return the state reached."""
 
@@ -113,7 +110,7 @@ class PredictedSession:
     state: PredictedState | None = None
     steps: Steps = ()
     has_changes: bool = False
-    """Whether a variable has been set after the first state."""
+    """Whether a variable has been set."""
     stop: int | None = None
 
     def start(self) -> list[str]:
@@ -152,18 +149,14 @@ class PredictedSession:
         """Set a variable unless the program has ended; raises ValueError for an unreadable text."""
         if self.state is None or not name or not text:
             return False
-        changed = self.predictor.replace(self.state, name, text)
-        if self.steps:
-            self.has_changes = True
-        else:
-            self.call = self.predictor.write_call(self.source, self.call, name, text)
-        self.state = changed
+        self.state = self.predictor.replace(self.state, name, text)
+        self.has_changes = True
         return True
 
     def check(self) -> list[str]:
         """Compare the state with the executed one, which replaces a wrong prediction."""
         if self.has_changes:
-            return ["a variable was set on the way: such a run cannot be made to compare"]
+            return ["a variable was set: such a run cannot be made to compare; see --call"]
         actual = self.predictor.run(self.file, self.source, self.call, self.steps)
         if actual == self.state:
             return ["right: running the program leads to this state"]

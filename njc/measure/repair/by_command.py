@@ -53,8 +53,9 @@ class CommandEvaluation:
 
     @property
     def can_improve(self) -> bool:
-        """Whether the command failed after it ran the code."""
-        return not self.result.has_passed and bool(self.result.trace.reached)
+        """Whether the command failed after it ran the code, and was not killed."""
+        is_known = not self.result.has_passed and not self.result.was_killed
+        return is_known and bool(self.result.trace.reached)
 
     def __str__(self) -> str:
         if self.result.has_passed:

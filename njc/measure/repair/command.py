@@ -63,12 +63,11 @@ class CommandResult:
 
     @property
     def was_killed(self) -> bool:
-        return self.exit_code < 0
+        return self.exit_code == -9
 
     def __str__(self) -> str:
-        if not self.was_killed:
-            return f"exit code {self.exit_code}"
-        return name_signal(-self.exit_code)
+        code = self.exit_code
+        return name_signal(-code) if code < 0 else f"exit code {code}"
 
 
 def name_signal(number: int) -> str:

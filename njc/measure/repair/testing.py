@@ -154,7 +154,6 @@ def run_task(code: str, tests: str, seconds: float, traces: bool) -> Mapping[str
     starts = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)}
     recorder = StepRecorder(
         lambda traced: traced.co_filename == PROGRAM_FILENAME,
-        has_calls=True,
         starts=lambda at: at.f_code.co_filename == TESTS_FILENAME and at.f_lineno in starts,
     )
     module = types.ModuleType("program")

@@ -20,7 +20,7 @@ def trace(code: str, call: str, **more: Any) -> tuple[str, ExecutionTrace]:
     code = textwrap.dedent(code).strip("\n")
     namespace: dict[str, Any] = {}
     exec(compile(code, FILENAME, "exec"), namespace)
-    recorder = StepRecorder(lambda code: code.co_filename == FILENAME, has_calls=True, **more)
+    recorder = StepRecorder(lambda code: code.co_filename == FILENAME, **more)
     with recorder, suppress(IndexError):
         eval(call, namespace)
     return code, recorder.make_trace()
@@ -102,13 +102,13 @@ CASES = {
         def invert(items):                                                      # (1) items = [1, 2]
             item = 5                                                            # (2) item = 5
             names = {str(item): [item for item in items] for item in items}     # (3) names = {'1': [1, 2], '2': [1, 2]}
-            found = [                                                           # (6) found = [[2], [4]]
+            found = [                                                           # (4) found = [[2], [4]]
                 [item + other for other in [item]]
                 for item in
                 sorted(items)
                 if item
             ]
-            return (item := 7)                                                  # (7) item = 7, returns 7
+            return (item := 7)                                                  # (5) item = 7, returns 7
         """,
     ),
     "comprehensions that raise": (
@@ -131,13 +131,13 @@ CASES = {
             n = 5                                       # (2) n = 5
             get = lambda: n
             try:
-                return {                                # (7) seen = [2], raises IndexError('list index out of range')
+                return {                                # (5) seen = [2], raises IndexError('list index out of range')
                     n: seen.append(items[n])
                     for n in items
                 }
             except IndexError:
                 pass
-            [seen.append(items[n]) for n in items]      # (10) seen = [2, 2], raises IndexError('list index out of range')
+            [seen.append(items[n]) for n in items]      # (8) seen = [2, 2], raises IndexError('list index out of range')
         """,
     ),
     "comprehensions in loops": (
@@ -159,10 +159,25 @@ CASES = {
             while [one for one in items if one]:
                 items.pop()                                 # (6) items = [0]
             while True:
-                one = [                                     # (11) one = [0]
+                one = [                                     # (9) items = [], one = [0]; (11) raises IndexError('pop from empty list')
                     one
-                    for one in [items.pop()]                # (10) items = []; (14) raises IndexError('pop from empty list')
+                    for one in [items.pop()]
                 ]
+        """,
+    ),
+    "a lambda and a decorated function": (
+        """
+        def twice(do): return lambda n: do(do(n))
+        @twice
+        def add(n):
+            return n + 1
+        """,
+        "add(1)",
+        """
+        def twice(do): return lambda n: do(do(n))   # not reached
+        @twice              # (1) n = 1; (3) n = 2
+        def add(n):
+            return n + 1    # (2) returns 2; (4) returns 3
         """,
     ),
     "an iterator in a comprehension": (

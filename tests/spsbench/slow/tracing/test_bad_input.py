@@ -112,8 +112,6 @@ READING = (
     "repair --model scripted --data X",
     "repair --data own.jsonl --rescore X",
     "repair --data own.jsonl --model scripted --conditions rationale --rationales X",
-    "repair --data own.jsonl --model scripted --conditions turn1 --turn X --turn-data own.jsonl",
-    "repair --data own.jsonl --model scripted --conditions turn1 --turn repair.jsonl --turn-data X",
     "repair-report X",
     "repair-report X --out made",
     "report X",

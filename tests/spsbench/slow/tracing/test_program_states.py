@@ -93,6 +93,11 @@ PROGRAMS = {
         "f([1, 0])",
         "c1.0 l2.0 l2.0 l2.0 l3.0 l7.0 l3.0 l7.0 l3.0 l7.0 l3.0 l7.0 l3.0 l8.0 l9.0 l13.0 l8.0 l9.0 l13.0 l14.0 r14.0=1",
     ),
+    "a comprehension in a loop on one line": (
+        "def f(xs):\n    for x in xs: y = [x for x in xs]\n    return y\n",
+        "f([1, 2])",
+        "c1.0 l2.0 l2.0 l2.0 l3.0 r3.0=[1, 2]",
+    ),
     "an iterator that ends in a comprehension": (
         "class E:\n    def __iter__(self): return self\n    def __next__(self): raise StopIteration\n\n"
         "def f():\n    [x for x in E()]\n    for x in E(): pass\n",
@@ -337,7 +342,7 @@ VALUES: list[tuple[object, str]] = [
 @pytest.mark.parametrize(("value", "text"), VALUES, ids=[text for _, text in VALUES])
 def test_a_value_is_written_without_the_program_s_code(value: object, text: str) -> None:
     names = {"value": value}
-    recorder = StateRecorder("def f(x):\n    return x\n", "<states>")
+    recorder = StateRecorder("<states>")
     exec(compile("def f(x):\n    return x\n", "<states>", "exec"), names)
     with recorder:
         names["f"](value)  # type: ignore[operator]
