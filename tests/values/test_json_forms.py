@@ -486,5 +486,5 @@ def test_members_are_read_and_asked_for_by_their_names(kind, wrap, write):
     for name, member in kind.__members__.items():
         assert form.decode(write(name)) == write(member)
     names = "(, | or )".join(map(repr, kind.__members__))
-    with pytest.raises(ValueError, match=f"Input should be {names}(;|$)"):
+    with pytest.raises(ValueError, match=f"Input should be {names}($| or '-'$)"):
         form.decode(write("none of them"))

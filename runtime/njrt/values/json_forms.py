@@ -49,29 +49,23 @@ class JsonForm:
     declared: DeclaredType
     schema: Json
     schema_with_members: Json
-    spelled: Mapping[str, str]
-    """The names of enum members, by the values that appear in pydantic's errors."""
 
     def decode(self, value: JsonValue, objects: Sequence[UserValue] = ()) -> UserValue:
         """Convert a JSON value; raise ValueError, worded for the model, if it does not fit.
 
         `objects` are the objects that the value may choose by their numbers, counted from 1.
         """
-        import pydantic
+        from pydantic import ValidationError
+        from pydantic_core import to_json
 
         schema, adapter = self.schema_with_members, get_adapter(self.declared)
-        reader = ChoiceReader(schema, objects=objects)
+        read = ChoiceReader(schema, objects).read(value, schema)
         try:
-            return adapter.validate_python(reader.read(value, schema))
-        except pydantic.ValidationError as error:
-            kinds = {problem["type"] for problem in error.errors(include_url=False)}
-            if any(kind.endswith(("_type", "is_instance_of")) for kind in kinds):
-                with suppress(ValueError, TypeError):  # strict types do not convert text or lists
-                    return adapter.validate_python(reader.read(value, schema, in_union=True))
-            problem = f"{format_validation_errors(error)};"
-            for values, names in self.spelled.items():
-                problem = problem.replace(values, names)
-            raise ValueError(problem[:-1]) from None
+            return adapter.validate_python(read)
+        except ValidationError as error:
+            with suppress(ValueError):  # strict types convert text and lists of JSON alone
+                return adapter.validate_json(to_json(read))
+            raise ValueError(format_validation_errors(error)) from None
 
 
 def make_json_form(declared: DeclaredType, numbered: frozenset[type] = frozenset()) -> JsonForm:
@@ -90,11 +84,10 @@ def make_json_form(declared: DeclaredType, numbered: frozenset[type] = frozenset
 
 @lru_cache(maxsize=256)
 def _make_json_form(declared: DeclaredType, numbered: frozenset[type]) -> JsonForm:
-    spelled: dict[str, str] = {}
     if numbered:
         declared = convert_classes(declared, partial(_keep_instances, numbered))
-    schema = _generate_schema(declared, spelled, numbered)
-    return JsonForm(declared, _clean(schema), schema, spelled)
+    schema = _generate_schema(declared, numbered)
+    return JsonForm(declared, _clean(schema), schema)
 
 
 def _keep_instances(numbered: frozenset[type], kind: type) -> DeclaredType:
@@ -110,14 +103,12 @@ def _keep_instances(numbered: frozenset[type], kind: type) -> DeclaredType:
     return Annotated[kind, keep]
 
 
-def _generate_schema(
-    declared: DeclaredType, spelled: dict[str, str], numbered: frozenset[type] = frozenset()
-) -> Json:
+def _generate_schema(declared: DeclaredType, numbered: frozenset[type]) -> Json:
     from njrt.values.json_schema import SchemaGenerator
 
     if "*tuple[" in str(declared):  # pydantic mistakes it for a tuple
         raise TypeError("an unpacked tuple has no form")
-    generator = type("Generator", (SchemaGenerator,), {"numbered": numbered, "spelled": spelled})
+    generator = type("Generator", (SchemaGenerator,), {"numbered": numbered})
     try:
         schema: Json = get_adapter(declared).json_schema(schema_generator=generator)
     except Exception as error:
