@@ -34,7 +34,7 @@ from njrt.effects import Touch
 from njrt.log.recording_file import read_recording
 from njrt.log.recording_place import RecordingFile
 from njrt.testing import run
-from njrt.values.encode import decode_values
+from njrt.values.encode import decode_value
 from njrt.values.failures import StepFailedError, failure_from_json, failure_to_json
 from waiting import HANG_SECONDS
 
@@ -755,7 +755,7 @@ def test_a_time_comes_back_with_its_offset(tmp_path: Path) -> None:
         2026, 10, 25, 2, 30, fold=1, tzinfo=zoneinfo.ZoneInfo("Europe/Berlin")
     )
     stored = write_call_result([berlin])
-    (read,) = decode_values({"": stored["text"]}, {}, stored["classes"])[""]
+    (read,) = decode_value(stored["text"], stored["classes"])
     assert (str(read), read.tzinfo.key) == ("2026-10-25 02:30:00+01:00", "Europe/Berlin")
 
 
