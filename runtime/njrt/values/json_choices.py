@@ -58,7 +58,10 @@ class ChoiceReader:
         finite, text with lone surrogates, numbers in place of dates, names of fields that do not
         exist.
         """
-        schema = resolve_reference(schema, self.root) if isinstance(schema, dict) else {}
+        if not isinstance(schema, dict):
+            schema = {}
+        elif "$ref" in schema:
+            schema = resolve_reference(schema, self.root)
         check_value(value, schema, place)
         if MEMBERS in schema:
             return read_member(value, schema[MEMBERS], place)

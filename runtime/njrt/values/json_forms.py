@@ -55,16 +55,15 @@ class JsonForm:
 
         `objects` are the objects that the value may choose by their numbers, counted from 1.
         """
-        from pydantic import ValidationError
-        from pydantic_core import to_json
+        import pydantic_core
 
         schema, adapter = self.schema_with_members, get_adapter(self.declared)
         read = ChoiceReader(schema, objects).read(value, schema)
         try:
             return adapter.validate_python(read)
-        except ValidationError as error:
+        except pydantic_core.ValidationError as error:
             with suppress(ValueError):  # strict types convert text and lists of JSON alone
-                return adapter.validate_json(to_json(read))
+                return adapter.validate_json(pydantic_core.to_json(read))
             raise ValueError(format_validation_errors(error)) from None
 
 
