@@ -18,10 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
 from functools import lru_cache, partial
-from itertools import count
 from typing import Annotated, Any
 
 from njrt.data.outcome import UserValue
+from njrt.errors import ConfigurationError
 from njrt.messages import Json
 from njrt.values.adapters import (
     DeclaredType,
@@ -154,32 +154,22 @@ def _clean_part(value: JsonValue) -> JsonValue:
     return value
 
 
-def move_definitions(schema: Json, definitions: dict[str, Json]) -> Json:
-    """Move the `$defs` of schema parts to their root; rename different classes of the same name."""
-    own = schema.get("$defs", {})
-    for number in count(1):
-        names = {name: name if number == 1 else f"{name}_{number}" for name in own}
-        found = {names[name]: _move(part, definitions, names) for name, part in own.items()}
-        if all(definitions.get(name, part) == part for name, part in found.items()):
-            break
-    definitions.update(found)
-    rest = {key: value for key, value in schema.items() if key != "$defs"}
-    moved: Json = _move(rest, definitions, names)
-    return moved
+def move_definitions(schema: Any, definitions: dict[str, Json]) -> Any:
+    """Return a schema, or a list of schemas, with the `$defs` of its parts moved to `definitions`.
 
-
-def _move(value: Any, definitions: dict[str, Json], names: Mapping[str, str]) -> Any:
-    if isinstance(value, list):
-        return [_move(part, definitions, names) for part in value]
-    if not isinstance(value, Mapping):
-        return value
-    if "$defs" in value:
-        return move_definitions(value, definitions)
-    moved = {key: _move(part, definitions, names) for key, part in value.items()}
-    if isinstance(value.get("$ref"), str):
-        name = get_reference_name(value)
-        moved["$ref"] = f"#/$defs/{names.get(name, name)}"
-    return moved
+    Raises ConfigurationError for different classes of the same name.
+    """
+    if isinstance(schema, list):
+        return [move_definitions(part, definitions) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    for name, part in schema.get("$defs", {}).items():
+        if definitions.setdefault(name, part) != part:
+            raise ConfigurationError(
+                f"two classes in the types of one block are named `{name}`; rename one"
+            )
+    parts = ((key, part) for key, part in schema.items() if key != "$defs")
+    return {key: move_definitions(part, definitions) for key, part in parts}
 
 
 # ── schemas as text, for models that do not read schemas ─────────────────────────────────────────
