@@ -494,6 +494,6 @@ def test_members_are_read_and_asked_for_by_their_names(kind, wrap, write):
 def test_two_classes_of_one_name_are_an_error():
     kinds = [make_dataclass("Leaf", [(name, int)]) for name in ("x", "y")]
     first, second = (make_json_form(list[kind | None]) for kind in kinds)
-    with pytest.raises(ConfigurationError, match="two classes .* are named `Leaf`; rename one"):
+    with pytest.raises(ConfigurationError, match=r"two classes .* are named `Leaf`; rename one"):
         describe_object({"a": first, "b": second})
     assert describe_object({"a": first, "b": first}).count('"x": integer') == 2
