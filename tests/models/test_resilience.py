@@ -53,7 +53,8 @@ class FakeCalls:
 
 
 def answer(model: FallbackModel, request: Request = PLAIN, calls: FakeCalls | None = None) -> Reply:
-    return run_without_waiting(model.answer(request, calls or FakeCalls()))
+    calls = calls or FakeCalls()
+    return run_without_waiting(model.answer(request, calls.ask, calls.wait))
 
 
 def reply(text: str, usd: float | None = 0.01, **fields: Any) -> Reply:

@@ -23,8 +23,9 @@ from pydantic import (
     Strict,
 )
 
+from njrt.errors import ConfigurationError
 from njrt.messages import ANSWER_DECODER
-from njrt.values.json_forms import describe_schema, make_json_form
+from njrt.values.json_forms import describe_object, describe_schema, make_json_form
 
 
 class Color(enum.Enum):
@@ -486,5 +487,13 @@ def test_members_are_read_and_asked_for_by_their_names(kind, wrap, write):
     for name, member in kind.__members__.items():
         assert form.decode(write(name)) == write(member)
     names = "(, | or )".join(map(repr, kind.__members__))
-    with pytest.raises(ValueError, match=f"Input should be {names}(;|$)"):
+    with pytest.raises(ValueError, match=f"Input should be {names}($| or '-'$)"):
         form.decode(write("none of them"))
+
+
+def test_two_classes_of_one_name_are_an_error():
+    kinds = [make_dataclass("Leaf", [(name, int)]) for name in ("x", "y")]
+    first, second = (make_json_form(list[kind | None]) for kind in kinds)
+    with pytest.raises(ConfigurationError, match=r"two classes .* are named `Leaf`; rename one"):
+        describe_object({"a": first, "b": second})
+    assert describe_object({"a": first, "b": first}).count('"x": integer') == 2

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from njrt.values.encode import decode_values, encode_values
+from njrt.values.encode import NotEncodableError, decode_value, encode_value
 
 
 class Color(enum.Enum):
@@ -59,10 +59,8 @@ class Private:
     __hash__ = None  # type: ignore[assignment]
 
 
-def again(**values: Any) -> dict[str, Any]:
-    said = encode_values(values, __name__)
-    assert said.lost == {}
-    return decode_values(said.texts, vars(sys.modules[__name__]), said.classes)
+def again(value: Any) -> Any:
+    return decode_value(*encode_value(value))
 
 
 @pytest.mark.parametrize(
@@ -98,30 +96,35 @@ def again(**values: Any) -> dict[str, Any]:
     ids=lambda value: type(value).__name__,
 )
 def test_values_are_made_again(value: Any) -> None:
-    made = again(it=value)["it"]
+    made = again(value)
     assert made == value
     assert type(made) is type(value)
 
 
 def test_classes_and_functions_are_found_by_name() -> None:
-    made = again(cls=Node, function=again, builtin=len, error=ValueError("x", 1))
-    assert (made["cls"], made["function"], made["builtin"]) == (Node, again, len)
-    assert made["error"].args == ("x", 1)
+    *made, error = again([Node, again, len, ValueError("x", 1)])
+    assert made == [Node, again, len]
+    assert error.args == ("x", 1)
 
 
-def test_what_is_shared_is_shared_again() -> None:
+def test_what_is_shared_is_equal_again() -> None:
     node = Node("a")
-    node.edges.append(node)
-    items: list[Any] = [node]
-    items.append(items)
-    made = again(items=items, node=node, table={"it": node})
-    assert made["items"][1] is made["items"]
-    assert made["items"][0] is made["node"] is made["table"]["it"] is made["node"].edges[0]
+    first, second = again([node, node])
+    assert first == second == node
+
+
+def test_values_of_njc_0_2_share_their_parts_again() -> None:
+    """It gave names to objects that occur more than once, also inside themselves."""
+    text = "(_1 := [(_2 := Node(name='a', edges=[_2])), _1])"
+    made: Any = decode_value(text, {"Node": __name__})
+    assert made[1] is made
+    assert made[0] is made[0].edges[0]
 
 
 def test_texts_can_be_read() -> None:
-    texts = encode_values({"a": Node("x", [Color.RED]), "b": [1.0, None]}, __name__).texts
-    assert texts == {"a": "Node(name='x', edges=[Color.RED])", "b": "[1.0, None]"}
+    text, classes = encode_value([Node("x", [Color.RED]), [1.0, None]])
+    assert text == "[Node(name='x', edges=[Color.RED]), [1.0, None]]"
+    assert classes == {"Node": __name__, "Color": __name__}
 
 
 class Graph(dict[str, int]):
@@ -143,16 +146,22 @@ class Graph(dict[str, int]):
     ],
 )
 def test_what_is_lost_is_said(value: Any, what: str) -> None:
-    said = encode_values({"bad": [value], "good": 1}, __name__)
-    assert said.texts == {"good": "1"}
-    assert what.split(".<")[0].split(" test_")[0] in said.lost["bad"]
+    with pytest.raises(NotEncodableError) as said:
+        encode_value([value])
+    assert what.split(".<")[0].split(" test_")[0] in str(said.value)
+
+
+def test_what_holds_itself_is_lost() -> None:
+    items: list[Any] = []
+    items.append(items)
+    with pytest.raises(NotEncodableError, match=r"nested too deeply|more than"):
+        encode_value(items)
 
 
 def test_nothing_else_is_evaluated() -> None:
-    with pytest.raises((ValueError, KeyError)):
-        decode_values({"it": "__import__('os').getpid()"}, {}, {})
-    with pytest.raises((ValueError, KeyError)):
-        decode_values({"it": "[item for item in (1,)]"}, {}, {})
+    for text in ("__import__('os').getpid()", "[item for item in (1,)]"):
+        with pytest.raises((ValueError, KeyError)):
+            decode_value(text, {})
 
 
 plain = st.recursive(
@@ -169,4 +178,4 @@ plain = st.recursive(
 @settings(max_examples=60, deadline=None)
 @given(plain)
 def test_any_plain_value_is_made_again(value: Any) -> None:
-    assert again(it=value)["it"] == value
+    assert again(value) == value

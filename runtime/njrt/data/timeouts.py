@@ -24,8 +24,7 @@ from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache, partial
-from importlib import import_module
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from njrt.data.context import ContextMark
@@ -269,29 +268,6 @@ def _format_timeout(seconds: float) -> str:
     return f"the code ran for more than {seconds:g} seconds"
 
 
-def make_service_thread(
-    run: Callable[[], object], name: str, end: Callable[[], object]
-) -> threading.Thread:
-    """Return a thread for the rest of the program: a daemon, or in a subinterpreter ended by `end`.
-
-    A daemon that is left at the end of a subinterpreter aborts the process; some subinterpreters
-    allow no daemons.
-    """
-    if not is_main_interpreter():
-        getattr(threading, "_register_atexit")(end)  # noqa: B009
-    return threading.Thread(target=run, name=name, daemon=is_main_interpreter())
-
-
-@cache
-def is_main_interpreter() -> bool:
-    """Return whether this is the process's first interpreter, which exists in every Python."""
-    for name in ("_interpreters", "_xxsubinterpreters"):
-        with suppress(ImportError):
-            interpreters = import_module(name)
-            return bool(interpreters.get_current() == interpreters.get_main())
-    return True
-
-
 class _Timer:
     """The thread that watches the open calls (state: the calls, whether the thread runs).
 
@@ -317,9 +293,7 @@ class _Timer:
                 _withdraw_exception(call.thread)
 
     def start(self) -> None:
-        # In other interpreters, the end of the interpreter waits for the last tick.
-        is_daemon = is_main_interpreter()
-        threading.Thread(target=self.run, name="njrt-time-limit", daemon=is_daemon).start()
+        threading.Thread(target=self.run, name="njrt-time-limit", daemon=True).start()
         self.runs = True  # not reached if the system has no thread left
 
     def run(self) -> None:

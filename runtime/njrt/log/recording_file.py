@@ -242,8 +242,6 @@ class ReplyLine:
     stop: StopReason = "end"
     usage: Usage = field(default_factory=Usage)
     attempts: list[CallAttempt] = field(default_factory=list)
-    agreement: float | None = None
-    """In files of njc 0.2, the share of votes for the reply; not used."""
 
 
 @record

@@ -12,26 +12,31 @@ The first call starts the server or opens the URL. Calls by a block's code pass 
 from __future__ import annotations
 
 import asyncio
-import atexit
 import logging
 import math
 import os
 import string
 import tempfile
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from concurrent.futures import wait
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
-from njrt.data.context import free_in_child
 from njrt.errors import ConfigurationError, require_packages
 from njrt.mcp.recorded import use_recording
 from njrt.mcp.results import ToolConnectionError, ToolError, ToolTimeoutError, read_result
+from njrt.models.network import Network, get_network
 
 if TYPE_CHECKING:
     from anyio import CancelScope
-    from anyio.from_thread import BlockingPortal
     from mcp import Client
 
 T = TypeVar("T")
@@ -59,7 +64,7 @@ class McpServer:
     """A server and the session with it (state: the task that holds the SDK's client open).
 
     Threads, tasks and forks may share a server; a fork opens a session of its own. All sessions of
-    a process are on one event loop, in a thread, and end with the process.
+    a process are on the event loop of requests to models, and end with the process.
     """
 
     def __init__(
@@ -101,7 +106,7 @@ class McpServer:
         sent = _to_json(arguments, form.get("optional", ()))
         with use_recording(f"{self.name}.{tool}", sent, form.get("repeatable", False)) as slot:
             if not slot.was_made:
-                slot.value = _wait(_get_portal().start_task_soon(self._call, tool, sent, form))
+                slot.value = _run(_get_network(), self._call(tool, sent, form))
         return slot.value
 
     async def acall(self, tool: str, arguments: Mapping[str, Any], **form: Unpack[CallForm]) -> Any:
@@ -109,8 +114,7 @@ class McpServer:
         sent = _to_json(arguments, form.get("optional", ()))
         with use_recording(f"{self.name}.{tool}", sent, form.get("repeatable", False)) as slot:
             if not slot.was_made:
-                made = _get_portal().start_task_soon(self._call, tool, sent, form)
-                slot.value = await asyncio.wrap_future(made)
+                slot.value = await _get_network().arun(self._call(tool, sent, form))
         return slot.value
 
     def list_tools(self) -> tuple[str, list[Any]]:
@@ -125,14 +129,12 @@ class McpServer:
             info = client.server_info
             return f"{info.name} {info.version}".strip() if info else "", tools
 
-        found: tuple[str, list[Any]]
-        found = _wait(_get_portal().start_task_soon(self._ask, "tools/list", fetch, True))
-        return found
+        return _run(_get_network(), self._ask("tools/list", fetch, True))
 
     def close(self) -> None:
         """End the session and the server's process; the next call opens a new session."""
         if self._process == os.getpid():
-            _get_portal().call(self._close)
+            _run(_get_network(), self._close())
 
     async def _call(self, tool: str, sent: dict[str, Any], form: CallForm) -> Any:
         async def ask(client: Client) -> Any:
@@ -282,26 +284,15 @@ def _describe(error: BaseException) -> str:
 # ── the loop ─────────────────────────────────────────────────────────────────────────────────────
 
 
-_portals: dict[int, BlockingPortal] = {}
-"""The portal to this process's loop, under its process id: a fork has its own."""
-_starting = free_in_child(threading.Lock())
-
-
-def _get_portal() -> BlockingPortal:
-    """Return the portal to the event loop of all sessions, which ends with the process."""
+def _get_network() -> Network:
+    """Return the event loop of all sessions, which requests to models share."""
     require_packages("a tool of an MCP server", "njpy-runtime[mcp]", "mcp")
-    from anyio.from_thread import start_blocking_portal
-
-    with _starting:
-        if (process := os.getpid()) not in _portals:
-            running = ExitStack()
-            _portals[process] = running.enter_context(start_blocking_portal(name="njrt-mcp"))
-            atexit.register(lambda: running.close() if os.getpid() == process else None)
-    return _portals[process]
+    return get_network()
 
 
-def _wait(future: Future[T]) -> T:
-    """Wait in short steps, so that time limits and Ctrl-C end a call."""
+def _run(network: Network, call: Coroutine[Any, Any, T]) -> T:
+    """Run a call and wait in short steps, so that time limits and Ctrl-C end it."""
+    future = network.start(call)
     try:
         while not wait([future], _POLL_SECONDS).done:
             continue

@@ -18,8 +18,6 @@ from contextlib import suppress
 from contextvars import Context
 from typing import Any, TypeVar
 
-from njrt.data.timeouts import make_service_thread
-
 T = TypeVar("T")
 
 
@@ -30,7 +28,7 @@ class Network:
         self._loop = asyncio.new_event_loop()
         self._clients: dict[object, Any] = {}
         self._end = asyncio.Event()
-        self._thread = make_service_thread(self._serve, "njrt-network", close_network)
+        self._thread = threading.Thread(target=self._serve, name="njrt-network", daemon=True)
         Context().run(self._thread.start)  # each exchange runs in the context of its caller
 
     def run(self, exchange: Coroutine[Any, Any, T]) -> T:

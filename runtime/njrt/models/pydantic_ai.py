@@ -3,9 +3,9 @@
     PydanticAI("groq:llama-3.3-70b-versatile")      model="pydantic-ai:groq:llama-3.3-70b-versatile"
     PydanticAI(FunctionModel(reply))                njrt.using(model=FunctionModel(reply))
 
-PydanticAI's providers have the connection, the key and the retries. A response with more than text
-and calls goes back to the same model exactly as it came (`VendorContent`). Tested with its OpenAI
-model. (https://ai.pydantic.dev/models/overview/)
+PydanticAI's providers have the connection, the key and the retries; replies are not streamed. A
+response with more than text and calls goes back to the same model exactly as it came
+(`VendorContent`). Tested with its OpenAI model. (https://ai.pydantic.dev/models/overview/)
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from njrt.messages import (
     VendorContent,
 )
 from njrt.models.decision_endpoints import ask_pydantic_ai
-from njrt.models.http_client import current_bill, was_sent
+from njrt.models.http_client import was_sent
 from njrt.models.network import get_network
 from njrt.models.remote import (
     THINKING_TOKENS,
@@ -83,6 +83,7 @@ class PydanticAI(RemoteModel):
         server = Server(connected.base_url or provider, key_variable)
         super().__init__(f"pydantic-ai:{name}", "tools", server)
         profile, self.can_decide = connected.profile, hasattr(connected, "decide")
+        self.can_stream = False
         self.can_force_tools = bool(profile.get("supports_tools", True))
         self.thinking_tokens = THINKING_TOKENS if profile.get("thinking_always_enabled") else 0
         if not self.can_force_tools or connected.system == "ollama":
@@ -98,7 +99,7 @@ class PydanticAI(RemoteModel):
             reply = Reply(
                 parse_response(response, self.name),
                 _STOP_REASONS.get(response.finish_reason, "end"),
-                read_usage(response) or Usage(),
+                read_usage(response),
                 response.model_name or self.name,
             )
             return reply if request.schema is None else unwrap_reply(reply)
@@ -134,37 +135,16 @@ class PydanticAI(RemoteModel):
         return error
 
     async def _ask(self, request: Request) -> ai.ModelResponse:
-        from pydantic_ai.direct import model_request, model_request_stream
+        from pydantic_ai.direct import model_request
         from pydantic_ai.messages import ModelMessagesTypeAdapter
 
         built = escape_surrogates(build_messages(request, self.name))
-        asked = self.get_model(), ModelMessagesTypeAdapter.validate_python(built)
-        options: Any = {
-            "model_settings": self._make_settings(request),
-            "model_request_parameters": self._make_parameters(request),
-        }
-        if request.on_text is None:
-            return await model_request(*asked, **options)
-        stream = None
-        try:
-            async with model_request_stream(*asked, **options) as opened:
-                async for _ in opened:
-                    stream = opened
-                    request.on_text(format_text(opened.get()))
-                response = opened.get()
-            if response.state != "complete":
-                raise EOFError("it has no end")
-            return response
-        except Exception as failure:
-            if stream is not None:
-                with suppress(Exception):
-                    if (used := read_usage(stream.get())) and (bill := current_bill.get()):
-                        bill.end_call("ServerError", used)
-                broken = f"the stream of {self.name} broke off ({type(failure).__name__})"
-                raise ServerError(f"{broken}; try again") from None
-            if isinstance(failure, NotImplementedError | AssertionError):
-                raise RejectedRequestError(f"{self.name} cannot stream") from None
-            raise
+        return await model_request(
+            self.get_model(),
+            ModelMessagesTypeAdapter.validate_python(built),
+            model_settings=self._make_settings(request),
+            model_request_parameters=self._make_parameters(request),
+        )
 
     def _make_settings(self, request: Request) -> ModelSettings:
         settings: ModelSettings = {
@@ -290,7 +270,8 @@ def parse_response(response: ai.ModelResponse, name: str) -> ModelMessage:
 
     calls = []
     for part in response.tool_calls:
-        raw = get_raw_arguments(part)
+        raw = part.args if isinstance(part.args, str) else json.dumps(part.args or {})
+        raw = str(escape_surrogates(raw))
         calls.append(ToolCall(part.tool_call_id, part.tool_name, parse_arguments(raw), raw))
     kept = None
     if not all(isinstance(part, TextPart | ToolCallPart) for part in response.parts):
@@ -302,27 +283,15 @@ def parse_response(response: ai.ModelResponse, name: str) -> ModelMessage:
 _STOP_REASONS: Mapping[str | None, StopReason] = {"length": "length", "content_filter": "refusal"}
 
 
-def read_usage(response: ai.ModelResponse) -> Usage | None:
-    """Return a response's usage, with the price if it is known; None if no tokens were counted."""
+def read_usage(response: ai.ModelResponse) -> Usage:
+    """Return a response's usage, with the price if it is known; unknown if nothing was counted."""
     used = response.usage
     prompt, output = read_token_count(used.input_tokens), read_token_count(used.output_tokens)
     if not prompt + output:
-        return None
+        return Usage()
     cost = used.cost
     if cost is None:
         with suppress(LookupError, ValueError, AssertionError):
             cost = response.cost().total_price
     cached = min(read_token_count(used.cache_read_tokens), prompt)
     return Usage(prompt, output, cached, None if cost is None else float(cost))
-
-
-def format_text(response: ai.ModelResponse) -> str:
-    """Return what a response has so far: its text, then the arguments of its calls."""
-    arguments = [get_raw_arguments(part) for part in response.tool_calls]
-    return "\n".join(filter(None, [str(escape_surrogates(response.text or "")), *arguments]))
-
-
-def get_raw_arguments(call: ai.ToolCallPart) -> str:
-    """Return a call's arguments as the model wrote them."""
-    raw = call.args if isinstance(call.args, str) else json.dumps(call.args or {})
-    return str(escape_surrogates(raw))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +35,9 @@ Result = Reply | ModelError
 """The result of a call."""
 
 NOTHING = Usage(usd=0.0)
+
+AskModel = Callable[[Model, Request], Awaitable[Reply]]
+Wait = Callable[[float], Awaitable[None]]
 
 Condition = Callable[[Request, Reply | ModelError], bool]
 """Returns whether another call must replace the result of a request."""
@@ -97,6 +100,7 @@ class FallbackModel(CallLister):
 
     attempts = 1
     """How often each model is asked."""
+    _first_wait, _longest_wait = 0.5, 30.0
 
     def __init__(
         self,
@@ -122,14 +126,25 @@ class FallbackModel(CallLister):
         return "text" if any(model.protocol == "text" for model in self.models) else "tools"
 
     def ask(self, request: Request) -> Reply:
-        return run_without_waiting(self.answer(request, BlockingCalls()))
+        async def ask_model(model: Model, request: Request) -> Reply:
+            return model.ask(request)
+
+        async def wait(seconds: float) -> None:
+            time.sleep(seconds)
+
+        return run_without_waiting(self.answer(request, ask_model, wait))
 
     async def aask(self, request: Request) -> Reply:
-        return await self.answer(request, AwaitedCalls())
+        import asyncio  # a program without an event loop does not load it
 
-    async def answer(self, request: Request, calls: Calls) -> Reply:
-        """Answer `request`, awaiting only `calls`, which block a thread or not."""
-        attempts = Attempts(request, calls)
+        async def ask_model(model: Model, request: Request) -> Reply:
+            return await model.aask(request)
+
+        return await self.answer(request, ask_model, asyncio.sleep)
+
+    async def answer(self, request: Request, ask: AskModel, wait: Wait) -> Reply:
+        """Answer `request`, awaiting only `ask` and `wait`, which block a thread or not."""
+        attempts = Attempts(request, ask)
         passed = (request.turn - 1) // self.turns if self.turns else 0
         result: Result = NotAskedError()
         for model in self.models[min(passed, len(self.models) - 1) :]:
@@ -138,10 +153,10 @@ class FallbackModel(CallLister):
                     return attempts.finish(result)
                 changes: dict[str, Any] = {}
                 if number and isinstance(result, ModelError):
-                    wait, left = self._choose_wait(result, number), attempts.seconds_left
-                    if wait is None or (left is not None and wait >= left):
+                    seconds, left = self._choose_wait(result, number), attempts.seconds_left
+                    if seconds is None or (left is not None and seconds >= left):
                         break
-                    await calls.wait(wait)
+                    await wait(seconds)
                 elif number and request.temperature is not None:
                     changes["temperature"] = max(request.temperature, VARIED_TEMPERATURE)
                 if (again := await attempts.ask(model, **changes)) is None:
@@ -151,7 +166,11 @@ class FallbackModel(CallLister):
 
     def _choose_wait(self, error: ModelError, number: int) -> float | None:
         """Return the seconds to wait after failure `number`; None if that is too long."""
-        return 0.0
+        wanted: float | None = getattr(error, "retry_after", None)
+        if wanted is not None:
+            return max(0.0, wanted) if wanted <= self._longest_wait else None
+        longest = min(self._longest_wait, self._first_wait * 2.0 ** min(number - 1, 60))
+        return longest * random.uniform(0.5, 1)
 
 
 class RetryModel(FallbackModel):
@@ -181,45 +200,13 @@ class RetryModel(FallbackModel):
         self.attempts = attempts
         self._first_wait, self._longest_wait = waits
 
-    def _choose_wait(self, error: ModelError, number: int) -> float | None:
-        wanted: float | None = getattr(error, "retry_after", None)
-        if wanted is not None:
-            return max(0.0, wanted) if wanted <= self._longest_wait else None
-        longest = min(self._longest_wait, self._first_wait * 2.0 ** min(number - 1, 60))
-        return longest * random.uniform(0.5, 1)
-
-
-class BlockingCalls:
-    """Asks and waits in this thread."""
-
-    async def ask(self, model: Model, request: Request) -> Reply:
-        return model.ask(request)
-
-    async def wait(self, seconds: float) -> None:
-        time.sleep(seconds)
-
-
-class AwaitedCalls:
-    """Asks and waits without blocking the event loop."""
-
-    async def ask(self, model: Model, request: Request) -> Reply:
-        return await model.aask(request)
-
-    async def wait(self, seconds: float) -> None:
-        import asyncio  # a program without an event loop does not load it
-
-        await asyncio.sleep(seconds)
-
-
-Calls = BlockingCalls | AwaitedCalls
-
 
 class Attempts:
     """The calls that a wrapper makes for one request (state: those made so far)."""
 
-    def __init__(self, request: Request, calls: Calls) -> None:
+    def __init__(self, request: Request, ask: AskModel) -> None:
         self.made: list[tuple[Reply | NaturalError, tuple[CallAttempt, ...]]] = []
-        self._request, self._calls = request, calls
+        self._request, self._ask = request, ask
         self._began = time.monotonic()
         self._reply: Reply | None = None
 
@@ -253,7 +240,7 @@ class Attempts:
         if request.call_layer is not None and not isinstance(model, FallbackModel):
             asked = LayeredModel(model, (request.call_layer(model),))
         try:
-            reply = await self._calls.ask(asked, request)
+            reply = await self._ask(asked, request)
         except ModelError as error:
             # With any other model, the error may be one that was raised before.
             inner = error.attempts if isinstance(model, CallLister) else ()

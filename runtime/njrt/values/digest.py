@@ -20,7 +20,7 @@ def digest_value(value: UserValue) -> str:
     Raises NotEncodableError for objects with unknown state, and the exceptions of the program's own
     code.
     """
-    return _Digester("").digest(value)[:_DIGITS]
+    return _Digester().digest(value)[:_DIGITS]
 
 
 @dataclass(slots=True)
@@ -28,6 +28,7 @@ class _Digester(Encoder):
     """Digests values (state: the objects so far, by identity)."""
 
     digests: dict[int, str] = field(default_factory=dict)
+    kept: list[UserValue] = field(default_factory=list)
 
     def register_name(self, thing: Any) -> str:
         return str(getattr(thing, "__qualname__", "?"))

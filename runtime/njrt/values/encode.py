@@ -1,14 +1,11 @@
-"""Encode values as Python expressions, and decode equal values from these without evaluating them.
+"""Encode a value as a Python expression, and decode an equal value without evaluating it.
 
-    encode_values({"graph": graph, "first": graph.nodes[0]}, own="__main__")
-
-        texts    {"graph": "Graph(nodes=[(_1 := Node(name='a', next=None))])", "first": "_1"}
-        classes  {"Graph": "", "Node": ""}          with their modules; "" is the program's own file
-        lost     {}                                 {"log": "a TextIOWrapper"} if there were a file
+    encode_value(Node("a", [1]))      ("Node(name='a', edges=[1])", {"Node": "graphs"})
+    encode_value(open("a.log"))       NotEncodableError("a TextIOWrapper")
 
 Keywords are an instance's state (its `__init__` does not run); positional arguments go to a
-constructor. Not
-detected: state held by an extension type or a weak reference.
+constructor. A part that occurs twice comes back as two equal parts, and what holds itself is not
+encoded. Not detected: state held by an extension type or a weak reference.
 """
 
 from __future__ import annotations
@@ -25,7 +22,6 @@ from typing import Any
 
 from njrt.data.media import Audio, Document, Image
 from njrt.data.outcome import UserValue
-from njrt.data.records import record
 from njrt.values.introspection import (
     VALUE_CLASSES,
     find_member,
@@ -36,7 +32,7 @@ from njrt.values.introspection import (
 )
 
 MAX_ENCODED_OBJECTS = 5_000
-"""The most objects that are encoded, in all values together."""
+"""The most objects in a value."""
 
 _PLAIN_TYPES = (bool, int, str, bytes, type(None))
 CONTAINER_TYPES = (list, tuple, dict, set, frozenset)
@@ -54,64 +50,28 @@ class NotEncodableError(Exception):
     """The value cannot be encoded; the message describes it."""
 
 
-@record
-class EncodedValues:
-    """Values as text; values in `lost` are not among the texts."""
+def encode_value(value: UserValue) -> tuple[str, dict[str, str]]:
+    """Return a value as text, and the modules of its classes and functions by their names.
 
-    texts: Mapping[str, str]
-    classes: Mapping[str, str]
-    lost: Mapping[str, str]
-
-
-def encode_values(values: Mapping[str, UserValue], own: str = "__main__") -> EncodedValues:
-    """Encode values, which may share objects; `own` is the name of the program's module."""
-    encoder = Encoder(own)
-    lost: dict[str, str] = {}
-    for name, value in values.items():
-        before = dict(encoder.seen)
-        try:
-            encoder.count(value)
-        except NotEncodableError as error:
-            lost[name], encoder.seen = str(error), before
-        except Exception as error:  # raised by the program's own code
-            lost[name], encoder.seen = f"a value that fails by {type(error).__name__}", before
-    texts: dict[str, str] = {}
-    for name, value in values.items():
-        if name not in lost:
-            try:
-                texts[name] = encoder.write(value)
-            except RecursionError:
-                lost[name] = "a value that is nested too deeply"
-    return EncodedValues(texts, encoder.classes, lost)
+    Raises NotEncodableError if a part of it cannot be encoded.
+    """
+    encoder = Encoder()
+    try:
+        return encoder.write(value), encoder.classes
+    except NotEncodableError:
+        raise
+    except RecursionError:
+        raise NotEncodableError("a value that is nested too deeply") from None
+    except Exception as error:  # raised by the program's own code
+        raise NotEncodableError(f"a value that fails by {type(error).__name__}") from None
 
 
 @dataclass(slots=True)
 class Encoder:
-    """Writes values: first counts how often each object occurs, then writes each object once."""
+    """Writes a value (state: the classes in it, and how many more objects it may have)."""
 
-    own: str
     classes: dict[str, str] = field(default_factory=dict)
-    seen: dict[int, int] = field(default_factory=dict)
-    names: dict[int, str] = field(default_factory=dict)
-    kept: list[UserValue] = field(default_factory=list)
-
-    def count(self, value: UserValue) -> None:
-        """Count a value's objects; raise NotEncodableError if a part of it cannot be encoded."""
-        waiting = [value]
-        while waiting:
-            value = waiting.pop()
-            if is_exactly(value, *_PLAIN_TYPES, float):
-                continue
-            times = self.seen.get(id(value), 0)
-            self.seen[id(value)] = times + 1
-            if times:
-                continue
-            if len(self.seen) > MAX_ENCODED_OBJECTS:
-                raise NotEncodableError(f"more than {MAX_ENCODED_OBJECTS:,} objects")
-            name, positional, named = self.take_apart(value)
-            if not name.startswith(("[", "(", "{")):
-                self.kept.append((positional, named))  # so that no id is reused
-            waiting += [*positional, *named.values()]
+    left: int = MAX_ENCODED_OBJECTS
 
     def take_apart(self, value: UserValue) -> _ConstructorParts:
         """Split an object into its constructor and the values that it holds."""
@@ -144,28 +104,20 @@ class Encoder:
         what = "class" if isinstance(thing, type) else "function"
         if not name or not isinstance(module, str) or "<" in name:
             raise NotEncodableError(f"the {what} {name or '?'}, which cannot be found by its name")
-        module = "" if module == self.own else _PUBLIC_MODULES.get(module, module)
+        module = _PUBLIC_MODULES.get(module, module)
         if self.classes.setdefault(name, module) != module:
             raise NotEncodableError(f"one of two things named {name}")
         return name
 
     def write(self, value: UserValue) -> str:
-        """Write a value that has been counted."""
+        """Write a value; raise NotEncodableError if it cannot be encoded."""
         if is_exactly(value, *_PLAIN_TYPES):
             return repr(value)
         if type(value) is float:
             return repr(value) if value - value == 0 else f"float('{value!r}')"
-        if id(value) in self.names:
-            return self.names[id(value)]
-        is_shared = self.seen.get(id(value), 0) > 1 and not isinstance(
-            value, type | types.FunctionType | types.BuiltinFunctionType | enum.Enum
-        )
-        if is_shared and not (type(value) is tuple and not value):
-            self.names[id(value)] = name = f"_{len(self.names) + 1}"
-            return f"({name} := {self.encode_object(value)})"
-        return self.encode_object(value)
-
-    def encode_object(self, value: UserValue) -> str:
+        self.left -= 1
+        if self.left < 0:
+            raise NotEncodableError(f"more than {MAX_ENCODED_OBJECTS:,} objects")
         match value:
             case list() if type(value) is list:
                 return f"[{', '.join(map(self.write, value))}]"
@@ -263,19 +215,15 @@ def _read_state(value: UserValue) -> dict[str, UserValue]:
 # ── and back: only from expressions that are written here ────────────────────────────────────────
 
 
-def decode_values(
-    texts: Mapping[str, str], namespace: Mapping[str, Any], classes: Mapping[str, str]
-) -> dict[str, UserValue]:
-    """Decode the values; `namespace` is the program's file. Raises what the constructors raise."""
-    decoder = _Decoder(namespace, classes)
-    return {name: decoder.decode(ast.parse(text, mode="eval").body) for name, text in texts.items()}
+def decode_value(text: str, classes: Mapping[str, str]) -> UserValue:
+    """Return the value of a text; raise what the constructors raise."""
+    return _Decoder(classes).decode(ast.parse(text, mode="eval").body)
 
 
 @dataclass(slots=True)
 class _Decoder:
-    """Makes the values of expressions, and remembers the named values."""
+    """Makes the value of an expression; in files of njc 0.2, parts of it have names (state)."""
 
-    namespace: Mapping[str, Any]
     classes: Mapping[str, str]
     shared: dict[str, UserValue] = field(default_factory=dict)
 
@@ -349,5 +297,4 @@ class _Decoder:
         first, *others = path.split(".")
         known = [name for name in self.classes if path == name or path.startswith(f"{name}.")]
         module = self.classes[max(known, key=len)] if known else "builtins"
-        namespace = vars(importlib.import_module(module)) if module else self.namespace
-        return reduce(getattr, others, namespace[first])
+        return reduce(getattr, others, vars(importlib.import_module(module))[first])

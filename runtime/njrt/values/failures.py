@@ -1,12 +1,12 @@
 """Exceptions as JSON, and back: after a crash, a program must catch an exception as it did before.
 
     ShopError("closed", 7)
-        {"module": "shop", "name": "ShopError", "args": ["closed", 7], "fields": {}, "at": ...}
+        {"module": "shop", "name": "ShopError", "args": ["closed", 7], "fields": {}, "text": ...}
 
-Values in slots and attributes of built-in exceptions, such as `ImportError.name`, are `members`. If
-a class cannot be imported or parts are not JSON, the program gets, if possible, an exception of a
-subclass with the JSON attributes, else a `StepFailedError` with name and message. Cause and
-traceback are not stored.
+`fields` are the attributes, those in slots too, that are JSON. If the exception that is made of it
+has another text, as its text needs what is not JSON, the program gets one of a subclass with the
+old text; if its class cannot be imported or refuses that, a `StepFailedError` with name and text.
+Cause and traceback are not stored.
 """
 
 from __future__ import annotations
@@ -33,42 +33,23 @@ class StepFailedError(NaturalError):
 
 
 def failure_to_json(error: Exception) -> dict[str, Any]:
-    """Return an exception's stored form: whole, or else its class and its JSON attributes."""
-    kind = type(error)
+    """Return an exception's stored form: its class, its text, and its JSON attributes."""
+    kind, args = type(error), list(error.args)
     fields = {name: value for name, value in vars(error).items() if name not in UNSTORED}
-    failure = {
-        "module": kind.__module__,
-        "name": kind.__qualname__,
-        "args": list(error.args),
-        "fields": fields,
-        "at": find_place(error),
-    }
-    if members := read_members(error):
-        failure["members"] = members
-    if not can_be_stored(failure, error):
-        text = f"{kind.__qualname__}: {write_text(error)}"
-        failure |= {"module": __name__, "name": "StepFailedError", "args": [text], "fields": {}}
-        failure.pop("members", None)
-        found: dict[str, Any] = {"args": list(error.args), **read_members(error), **fields}
-        if find_class(kind.__module__, kind.__qualname__) is kind:
-            kept = {name: value for name, value in found.items() if is_whole_json(value)}
-            text = text.removeprefix(f"{kind.__qualname__}: ")
-            place = {"module": kind.__module__, "name": kind.__qualname__}
-            failure["like"] = {**place, "text": text, "fields": kept}
-    return failure
-
-
-def read_members(error: Exception) -> dict[str, Any]:
-    """Return an exception's values outside its namespace; for built-in classes, only JSON."""
-    found: dict[str, Any] = {}
-    for name, member in list_members(type(error)).items():
-        is_built_in = member.__objclass__.__module__ == "builtins"
+    for name, member in list_members(kind).items():
         with suppress(AttributeError):  # the slot is not set
             value = member.__get__(error)
-            # `obj` is the object that lacks the attribute.
-            if value is not None and not (is_built_in and (name == "obj" or not is_json(value))):
-                found[name] = value
-    return found
+            if name != "obj" and value is not None:  # `obj` is what lacks the attribute
+                fields[name] = value
+    is_found = find_class(kind.__module__, kind.__qualname__) is kind
+    return {
+        "module": kind.__module__ if is_found else "",
+        "name": kind.__qualname__,
+        "args": args if is_whole_json(args) else None,
+        "fields": {name: value for name, value in fields.items() if is_whole_json(value)},
+        "text": write_text(error),
+        "at": find_place(error),
+    }
 
 
 def list_members(kind: type[Exception]) -> dict[str, MemberDescriptorType]:
@@ -83,49 +64,46 @@ def list_members(kind: type[Exception]) -> dict[str, MemberDescriptorType]:
 
 def failure_from_json(failure: dict[str, Any]) -> Exception:
     """Return the stored exception, with its place in a note."""
-    error = make_similar(**failure["like"]) if "like" in failure else None
+    like = failure.get("like")  # of njc 0.2, which had `members` for what was in slots
+    name, text = (like or failure)["name"], (like or failure).get("text")
+    fields = {**(like or failure)["fields"], **failure.get("members", {})}
+    args = fields.pop("args", None) if like else failure["args"]
+    args = (text,) if args is None else tuple(args)
+    kind = find_class((like or failure)["module"], name)
+    error = None if kind is None else make_error(kind, args, fields, text)
     if error is None:
-        kind = find_class(failure["module"], failure["name"])
-        if kind is None:
-            return StepFailedError(f"{failure['name']}: {', '.join(map(str, failure['args']))}")
-        error = kind.__new__(kind, *failure["args"])
-        error.args = error.args or tuple(failure["args"])  # a subclass of OSError has none yet
-        vars(error).update(failure["fields"])
-        slots = list_members(kind)
-        for name, value in failure.get("members", {}).items():
-            # From another version of the class, or read-only.
-            with suppress(AttributeError, KeyError, TypeError):
-                slots[name].__set__(error, value)
+        error = StepFailedError(f"{name}: {', '.join(map(str, args)) if text is None else text}")
     if failure["at"]:
         add_place(error, CALL_NOTE + failure["at"])
     return error
 
 
-def make_similar(module: str, name: str, text: str, fields: dict[str, Any]) -> Exception | None:
-    """Make an exception of a subclass with this name, text and JSON attributes; None if refused."""
-    kind = find_class(module, name)
-    if kind is None:
-        return None
-    members = {"__str__": lambda _: text, "__module__": module, "__qualname__": name}
+def make_error(
+    kind: type[Exception], args: tuple[Any, ...], fields: dict[str, Any], text: str | None
+) -> Exception | None:
+    """Make an exception with these attributes and text, perhaps of a subclass; None if refused."""
     with suppress(Exception):  # also raised by the exception's own class
-        made: type[Exception] = type(kind.__name__, (kind,), members)
-        error = made.__new__(made)
-        error.args = (text,)
-        for each, value in fields.items():
-            with suppress(AttributeError, TypeError):
-                setattr(error, each, value)
-        return error
+        error = fill_error(kind, args, fields)
+        if text is None or write_text(error) == text:
+            return error
+        home = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+        members = {"__str__": lambda _: text} | home
+        return fill_error(type(kind.__name__, (kind,), members), args, fields)
     return None
 
 
-def can_be_stored(failure: dict[str, Any], error: Exception) -> bool:
-    """Return whether an equal exception can be restored from the stored form."""
-    try:
-        read = failure_from_json(failure)
-        is_equal = (type(read), read.args, str(read)) == (type(error), error.args, str(error))
-        return is_equal and is_whole_json(failure)
-    except Exception:  # also raised by the exception's own class
-        return False
+def fill_error(kind: type[Exception], args: tuple[Any, ...], fields: dict[str, Any]) -> Exception:
+    """Make an exception without calling its `__init__`."""
+    error = kind.__new__(kind, *args)
+    error.args = error.args or args  # a subclass of OSError has none yet
+    slots = list_members(kind)
+    for name, value in fields.items():
+        if name not in slots:
+            vars(error)[name] = value
+            continue
+        with suppress(AttributeError, TypeError):  # it is read-only
+            slots[name].__set__(error, value)
+    return error
 
 
 def write_text(error: BaseException) -> str:

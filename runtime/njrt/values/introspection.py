@@ -189,6 +189,21 @@ def read_slots(slots: tuple[Slot, ...], value: UserValue) -> Iterator[tuple[str,
             yield name, member.__get__(value)
 
 
+def set_raw(value: Any, name: str, *new: Any) -> None:
+    """Set an attribute, or without a new value delete it, without running the class's methods."""
+    member = find_member(type(value), name)
+    if type(member) is not MemberDescriptorType:
+        namespace: Any = make_namespace_reader(type(value), None)(value)
+        if new:
+            namespace[name] = new[0]
+        else:
+            namespace.pop(name, None)
+    elif new:
+        member.__set__(value, *new)
+    elif name in read_attributes(value):
+        member.__delete__(value)
+
+
 def has_known_state(cls: type) -> bool:
     """Return whether all state of a class's instances is in attributes and slots.
 

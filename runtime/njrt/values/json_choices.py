@@ -2,10 +2,9 @@
 
     "RED", schema of Color | None            ──ChoiceReader──>   Color.RED
     [2], schema of list[Item]                ──ChoiceReader──>   [items[1]]
-    {"n": 1}, schema of Cat | Order | int    ──ChoiceReader──>   an `Order`: the one with field `n`
-    "2024-02-29", schema of date | int       ──ChoiceReader──>   date(2024, 2, 29)
+    {"n": "RED"}, schema of Cat | Order      ──ChoiceReader──>   {"n": Color.RED}, as in an `Order`
 
-Schemas come from njrt.values.json_forms, with enum members. Pydantic checks the values afterwards.
+Schemas come from njrt.values.json_forms, with enum members. Pydantic makes the values afterwards.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any
 
 from njrt.data.outcome import UserValue
@@ -23,7 +21,6 @@ from njrt.messages import Json, WrittenFloat
 from njrt.values.adapters import get_adapter
 from njrt.values.json_unions import (
     CONTAINER,
-    KEYS,
     MEMBERS,
     NUMBERED,
     JsonValue,
@@ -32,22 +29,12 @@ from njrt.values.json_unions import (
     flatten_alternatives,
     is_one_of,
     list_alternatives,
+    list_constants,
     resolve_reference,
 )
 
 Place = tuple[str, ...]
 """The names and indices that lead to a part of a value."""
-
-KINDS_OF_FORMATS: Mapping[str, str] = {
-    "date": "date",
-    "date-time": "datetime",
-    "time": "time",
-    "duration": "timedelta",
-    "uuid": "uuid",
-}
-"""Formats of texts that stand for other values, with their kinds in pydantic's core."""
-_KINDS_OF_KEYS = frozenset({*KINDS_OF_FORMATS.values(), "int", "float", "bytes"})
-"""The kinds of keys that are not just text."""
 
 SAME = "x-same"
 """The schema key for a class and the fields that distinguish its numbered objects."""
@@ -62,15 +49,10 @@ class ChoiceReader:
     root: Json
     objects: Sequence[UserValue] = ()
 
-    def read(
-        self, value: JsonValue, schema: JsonValue, place: Place = (), in_union: bool = False
-    ) -> UserValue:
-        """Replace texts of enum members, and of dates and the like in unions; keep other values.
+    def read(self, value: JsonValue, schema: JsonValue, place: Place = ()) -> UserValue:
+        """Replace texts of enum members, and numbers by the objects that they choose.
 
-        Numbers are replaced by the objects that they choose, and so are objects' fields if repeated
-        in full. With `in_union`, dates and the like, bytes, tuples and sets are made everywhere:
-        strict types, and alternatives that pydantic tells apart by their Python types, do not
-        convert them.
+        So are objects' fields if repeated in full. Other values are kept: pydantic converts them.
 
         Raises ValueError, with the place, for values that no type accepts: numbers that are not
         finite, text with lone surrogates, numbers in place of dates, names of fields that do not
@@ -89,17 +71,14 @@ class ChoiceReader:
             return self.read_union(value, alternatives, place)
         match value:
             case list():
-                return self.read_items(value, schema, place, in_union)
+                schemas = [*schema.get("prefixItems", ()), *[schema.get("items")] * len(value)]
+                return [
+                    self.read(item, schemas[index], (*place, str(index)))
+                    for index, item in enumerate(value)
+                ]
             case dict():
-                return self.read_object(value, schema, place, in_union)
-            case str() if in_union and (form := schema.get("format")) in KINDS_OF_FORMATS:
-                return read_kind(KINDS_OF_FORMATS[form], value)
-            case str() if in_union and schema.get("format") == "binary":
-                return value.encode()  # like pydantic, unless the type is strict
-            case str() | int() | float() if schema.get(CONTAINER) is Decimal:
-                with suppress(ValueError):  # pydantic's own message has the place
-                    return read_kind("decimal", getattr(value, "digits", value))
-            case WrittenFloat():
+                return self.read_object(value, schema, place)
+            case WrittenFloat() if schema.get(CONTAINER) is not Decimal:
                 return float(value)
         return value
 
@@ -107,47 +86,31 @@ class ChoiceReader:
         parts = list(flatten_alternatives(alternatives, self.root))
         best = choose_alternative(value, parts)
         if best is not None:
-            found = self.read(value, best, place, True)
-            classes = [part for part in parts if "properties" in part]
-            is_class = isinstance(found, dict) and len(classes) > 1
-            return _make_instance(found, best.get(CONTAINER)) if is_class else found
+            found, kind = self.read(value, best, place), best.get(CONTAINER)
+            if isinstance(found, dict) and kind is not None:
+                with suppress(ValueError):  # pydantic tries another alternative first
+                    return get_adapter(kind).validate_python(found)
+            return found
         for part in parts:
             if NUMBERED in part:
                 return self.read_number(value, part[NUMBERED], place)
             if not isinstance(value, int | float) or part.get("format") in _DATES:
                 check_value(value, part, place)
+        members = {name: it for part in parts for name, it in part.get(MEMBERS, {}).items()}
+        if members and not isinstance(value, list | dict):
+            others = [it for part in parts if MEMBERS not in part for it in list_constants(part)]
+            return read_member(value, members, place, others)
         return value
 
-    def read_items(
-        self, value: list[JsonValue], schema: Json, place: Place, in_union: bool
-    ) -> UserValue:
-        fixed: Sequence[Json] = schema.get("prefixItems", ())
-        schemas = [*fixed, *[schema.get("items")] * len(value)]
-        items = [
-            self.read(item, schemas[index], (*place, str(index)), in_union)
-            for index, item in enumerate(value)
-        ]
-        if in_union and (kind := schema.get(CONTAINER)) in (tuple, set, frozenset):
-            with suppress(TypeError):  # members that are not hashable before pydantic has made them
-                return kind(items)  # an array never becomes a class with fields
-        is_same = all(new is old for new, old in zip(items, value, strict=True))
-        return value if is_same else items
-
-    def read_object(
-        self, value: dict[str, JsonValue], schema: Json, place: Place, in_union: bool
-    ) -> UserValue:
+    def read_object(self, value: dict[str, JsonValue], schema: Json, place: Place) -> UserValue:
         known, others = schema.get("properties", {}), schema.get("additionalProperties")
         check_names(value, schema, place)
-        keys = resolve_reference(schema.get("propertyNames", {}), self.root)
-        pairs: dict[Any, Any] = {}
-        for name, item in value.items():
-            check_value(name, keys, place)
-            key = self.read_key(name, schema, in_union)
-            pairs[key] = self.read(item, known.get(name, others), (*place, name), in_union)
-        if SAME in schema:
-            return self.find_same(pairs, *schema[SAME])
-        is_same = all(name in value and value[name] is pairs[name] for name in pairs)
-        return value if is_same else pairs
+        keys = schema.get("propertyNames")
+        pairs = {
+            self.read(name, keys, place): self.read(item, known.get(name, others), (*place, name))
+            for name, item in value.items()
+        }
+        return self.find_same(pairs, *schema[SAME]) if SAME in schema else pairs
 
     def read_number(self, value: JsonValue, kind: type, place: Place) -> UserValue:
         """Return the object with this number; raise ValueError for anything else."""
@@ -170,43 +133,30 @@ class ChoiceReader:
                 return known
         return made
 
-    def read_key(self, name: str, schema: Json, in_union: bool) -> UserValue:
-        """Return the dict key for a name."""
-        if in_union and schema.get(KEYS) in _KINDS_OF_KEYS:
-            return read_kind(schema[KEYS], name)
-        keys = resolve_reference(schema.get("propertyNames", {}), self.root)
-        for part in flatten_alternatives([keys], self.root):
-            if (member := find_member(name, part.get(MEMBERS, {}))) is not None:
-                return member
-        return name
 
+def read_member(
+    value: JsonValue, members: Mapping[str, Any], place: Place, others: Sequence[JsonValue] = ()
+) -> UserValue:
+    """Return the member with this name; pydantic reads other values, also members by value.
 
-def read_member(value: JsonValue, members: Mapping[str, Any], place: Place) -> UserValue:
-    """Return the member with this name; pydantic reads other values, also members by value."""
+    `others` are values that are accepted beside the members.
+    """
     found = find_member(value, members)
     if found is not None:
         return found
+    kinds = {type(member): None for member in members.values()}
     has_value = is_one_of(value, [member.value for member in members.values()])
-    kind = type(next(iter(members.values())))
-    if has_value or "_missing_" in vars(kind):
+    if has_value or any("_missing_" in vars(kind) for kind in kinds):
         return value
-    names = " or ".join(repr(name) for name in kind.__members__ if name in members)
+    known = [name for kind in kinds for name in kind.__members__ if name in members]
+    names = " or ".join(map(repr, [*known, *others]))
     raise ValueError(at_place(f"Input should be {names}", place))
-
-
-def _make_instance(value: UserValue, kind: type | None) -> UserValue:
-    """Make an instance of the class that was chosen; if that fails, return the value."""
-    if kind is None:
-        return value
-    with suppress(ValueError):
-        value = get_adapter(kind).validate_python(value)
-    return value
 
 
 def check_names(value: Mapping[str, JsonValue], schema: Json, place: tuple[str, ...]) -> None:
     """Raise ValueError for an unknown name in an object."""
     known = schema.get("properties", {})
-    if KEYS in schema or not known or schema.get("additionalProperties"):
+    if not known or schema.get("additionalProperties"):
         return
     for name in value:
         if name not in known:
@@ -236,18 +186,6 @@ _NOT_FINITE = ("nan", "inf", "infinity")
 def is_number(value: str | int | float) -> bool:
     """Return whether a value is a number, or numeric text that would be read as seconds."""
     return not isinstance(value, str) or value.strip().replace(".", "", 1).lstrip("+-").isdigit()
-
-
-@lru_cache
-def _make_validator(kind: str) -> Any:
-    from pydantic_core import SchemaValidator
-
-    return SchemaValidator({"type": kind})
-
-
-def read_kind(kind: str, text: str | float) -> UserValue:
-    """Read text or a number as a pydantic core kind, such as `date`; raise ValueError if unfit."""
-    return _make_validator(kind).validate_python(text)
 
 
 def at_place(message: str, place: tuple[str, ...]) -> str:

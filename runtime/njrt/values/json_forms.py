@@ -18,10 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
 from functools import lru_cache, partial
-from itertools import count
 from typing import Annotated, Any
 
 from njrt.data.outcome import UserValue
+from njrt.errors import ConfigurationError
 from njrt.messages import Json
 from njrt.values.adapters import (
     DeclaredType,
@@ -49,29 +49,22 @@ class JsonForm:
     declared: DeclaredType
     schema: Json
     schema_with_members: Json
-    spelled: Mapping[str, str]
-    """The names of enum members, by the values that appear in pydantic's errors."""
 
     def decode(self, value: JsonValue, objects: Sequence[UserValue] = ()) -> UserValue:
         """Convert a JSON value; raise ValueError, worded for the model, if it does not fit.
 
         `objects` are the objects that the value may choose by their numbers, counted from 1.
         """
-        import pydantic
+        import pydantic_core
 
         schema, adapter = self.schema_with_members, get_adapter(self.declared)
-        reader = ChoiceReader(schema, objects=objects)
+        read = ChoiceReader(schema, objects).read(value, schema)
         try:
-            return adapter.validate_python(reader.read(value, schema))
-        except pydantic.ValidationError as error:
-            kinds = {problem["type"] for problem in error.errors(include_url=False)}
-            if any(kind.endswith(("_type", "is_instance_of")) for kind in kinds):
-                with suppress(ValueError, TypeError):  # strict types do not convert text or lists
-                    return adapter.validate_python(reader.read(value, schema, in_union=True))
-            problem = f"{format_validation_errors(error)};"
-            for values, names in self.spelled.items():
-                problem = problem.replace(values, names)
-            raise ValueError(problem[:-1]) from None
+            return adapter.validate_python(read)
+        except pydantic_core.ValidationError as error:
+            with suppress(ValueError):  # strict types convert text and lists of JSON alone
+                return adapter.validate_json(pydantic_core.to_json(read))
+            raise ValueError(format_validation_errors(error)) from None
 
 
 def make_json_form(declared: DeclaredType, numbered: frozenset[type] = frozenset()) -> JsonForm:
@@ -90,11 +83,10 @@ def make_json_form(declared: DeclaredType, numbered: frozenset[type] = frozenset
 
 @lru_cache(maxsize=256)
 def _make_json_form(declared: DeclaredType, numbered: frozenset[type]) -> JsonForm:
-    spelled: dict[str, str] = {}
     if numbered:
         declared = convert_classes(declared, partial(_keep_instances, numbered))
-    schema = _generate_schema(declared, spelled, numbered)
-    return JsonForm(declared, _clean(schema), schema, spelled)
+    schema = _generate_schema(declared, numbered)
+    return JsonForm(declared, _clean(schema), schema)
 
 
 def _keep_instances(numbered: frozenset[type], kind: type) -> DeclaredType:
@@ -110,14 +102,12 @@ def _keep_instances(numbered: frozenset[type], kind: type) -> DeclaredType:
     return Annotated[kind, keep]
 
 
-def _generate_schema(
-    declared: DeclaredType, spelled: dict[str, str], numbered: frozenset[type] = frozenset()
-) -> Json:
+def _generate_schema(declared: DeclaredType, numbered: frozenset[type]) -> Json:
     from njrt.values.json_schema import SchemaGenerator
 
     if "*tuple[" in str(declared):  # pydantic mistakes it for a tuple
         raise TypeError("an unpacked tuple has no form")
-    generator = type("Generator", (SchemaGenerator,), {"numbered": numbered, "spelled": spelled})
+    generator = type("Generator", (SchemaGenerator,), {"numbered": numbered})
     try:
         schema: Json = get_adapter(declared).json_schema(schema_generator=generator)
     except Exception as error:
@@ -164,32 +154,22 @@ def _clean_part(value: JsonValue) -> JsonValue:
     return value
 
 
-def move_definitions(schema: Json, definitions: dict[str, Json]) -> Json:
-    """Move the `$defs` of schema parts to their root; rename different classes of the same name."""
-    own = schema.get("$defs", {})
-    for number in count(1):
-        names = {name: name if number == 1 else f"{name}_{number}" for name in own}
-        found = {names[name]: _move(part, definitions, names) for name, part in own.items()}
-        if all(definitions.get(name, part) == part for name, part in found.items()):
-            break
-    definitions.update(found)
-    rest = {key: value for key, value in schema.items() if key != "$defs"}
-    moved: Json = _move(rest, definitions, names)
-    return moved
+def move_definitions(schema: Any, definitions: dict[str, Json]) -> Any:
+    """Return a schema, or a list of schemas, with the `$defs` of its parts moved to `definitions`.
 
-
-def _move(value: Any, definitions: dict[str, Json], names: Mapping[str, str]) -> Any:
-    if isinstance(value, list):
-        return [_move(part, definitions, names) for part in value]
-    if not isinstance(value, Mapping):
-        return value
-    if "$defs" in value:
-        return move_definitions(value, definitions)
-    moved = {key: _move(part, definitions, names) for key, part in value.items()}
-    if isinstance(value.get("$ref"), str):
-        name = get_reference_name(value)
-        moved["$ref"] = f"#/$defs/{names.get(name, name)}"
-    return moved
+    Raises ConfigurationError for different classes of the same name.
+    """
+    if isinstance(schema, list):
+        return [move_definitions(part, definitions) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    for name, part in schema.get("$defs", {}).items():
+        if definitions.setdefault(name, part) != part:
+            raise ConfigurationError(
+                f"two classes in the types of one block are named `{name}`; rename one"
+            )
+    parts = ((key, part) for key, part in schema.items() if key != "$defs")
+    return {key: move_definitions(part, definitions) for key, part in parts}
 
 
 # ── schemas as text, for models that do not read schemas ─────────────────────────────────────────

@@ -1,7 +1,7 @@
 """The JSON schemas of types, as pydantic generates them, with marks for the way back to values.
 
     Color                {"enum": ["RED", "BLUE"], "type": "string", "x-members": {...}}
-    tuple[int, ...]      {"type": "array", "items": {"type": "integer"}, "x-container": tuple}
+    Decimal              {"anyOf": [{"type": "number", "x-container": Decimal}, ...]}
     Callable[[], int]    TypeError: JSON does not carry functions
 
 Imported only when a type's form is made: it imports pydantic.
@@ -10,14 +10,14 @@ Imported only when a type's form is made: it imports pydantic.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 from typing import Any, ClassVar
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from njrt.messages import Json, make_object_schema
+from njrt.messages import make_object_schema
 from njrt.values.data_classes import has_own_constructor, is_data_class, list_shown_fields
 from njrt.values.json_choices import SAME
 from njrt.values.json_unions import CONTAINER, KEYS, MEMBERS, NUMBERED, OPTIONAL, list_alternatives
@@ -26,12 +26,10 @@ from njrt.values.json_unions import CONTAINER, KEYS, MEMBERS, NUMBERED, OPTIONAL
 class SchemaGenerator(GenerateJsonSchema):
     """Writes enums by name and named tuples as objects; refuses types that JSON does not have.
 
-    A subclass for each type has the classes whose objects are chosen by number, and collects the
-    names of enum members by the values that appear in pydantic's errors.
+    A subclass for each type has the classes whose objects are chosen by number.
     """
 
     numbered: ClassVar[frozenset[type]] = frozenset()
-    spelled: ClassVar[dict[str, str]]
 
     def offer(self, kind: type, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Return the form of a class's objects: the number of one in the program, or its fields."""
@@ -49,9 +47,6 @@ class SchemaGenerator(GenerateJsonSchema):
         members = {member.name: member for member in schema["members"]}
         if not members:
             raise TypeError("an enum has no members")
-        *most, last = [repr(member.value) for member in members.values()]
-        values = f"{', '.join(most)} or {last}" if most else last
-        self.spelled[f" be {values};"] = f" be {' or '.join(map(repr, members))};"
         return {"type": "string", "enum": list(members), MEMBERS: _Members(members)}
 
     def literal_schema(self, schema: Any) -> dict[str, Any]:
@@ -59,7 +54,6 @@ class SchemaGenerator(GenerateJsonSchema):
         if any(isinstance(value, bytes) for value in expected):
             raise TypeError("JSON does not carry bytes in a Literal")
         members = {value.name: value for value in expected if isinstance(value, enum.Enum)}
-        self.spelled.update({repr(member): repr(name) for name, member in members.items()})
         others = [value for value in expected if not isinstance(value, enum.Enum)]
         if len(set(others)) < len(others):
             raise TypeError("values of its Literal are equal")
@@ -97,17 +91,19 @@ class SchemaGenerator(GenerateJsonSchema):
         return self.offer(schema["function"], lambda: {**found(), CONTAINER: schema["function"]})
 
     def decimal_schema(self, schema: Any) -> dict[str, Any]:
-        forms = _list_forms(super().decimal_schema(schema))
+        found = super().decimal_schema(schema)
+        forms = list_alternatives(found) or [found]
         return {"anyOf": [{**form, CONTAINER: Decimal} for form in forms]}
 
     def dataclass_schema(self, schema: Any) -> dict[str, Any]:
-        def make() -> dict[str, Any]:
-            if has_own_constructor(schema["cls"]):
-                raise TypeError(f"`{schema['cls'].__name__}` is made by code of its own")
-            made = super(SchemaGenerator, self).dataclass_schema(schema)
-            return {**made, CONTAINER: schema["cls"]}
+        kind = schema["cls"]
 
-        return self.offer(schema["cls"], make)
+        def make() -> dict[str, Any]:
+            if has_own_constructor(kind):
+                raise TypeError(f"`{kind.__name__}` is made by code of its own")
+            return {**super(SchemaGenerator, self).dataclass_schema(schema), CONTAINER: kind}
+
+        return self.offer(kind, make)
 
     def model_schema(self, schema: Any) -> dict[str, Any]:
         def make() -> dict[str, Any]:
@@ -146,10 +142,6 @@ def _refuse(reason: str) -> Callable[..., Any]:
     return refuse
 
 
-def _list_forms(schema: Json) -> Sequence[Json]:
-    return list_alternatives(schema) or [schema]
-
-
 _KINDS_WITHOUT_TEXT = frozenset(
     {
         *("nullable", "none", "tuple", "list", "set", "frozenset", "dict", "model", "dataclass"),
@@ -177,7 +169,7 @@ class _Members(dict[str, enum.Enum]):
         return self
 
 
-for _kind in (set, frozenset, tuple):
+for _kind in (set, frozenset, tuple):  # pydantic leaves out an alternative that equals another
     _name = f"{_kind.__name__}_schema"
     setattr(SchemaGenerator, _name, _mark_container(getattr(GenerateJsonSchema, _name), _kind))
 for _name, _reason in _WITHOUT_FORM.items():

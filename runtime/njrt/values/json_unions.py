@@ -24,7 +24,7 @@ MEMBERS = "x-members"
 """The key under which a schema holds an enum's members by name, until it is sent anywhere."""
 
 CONTAINER = "x-container"
-"""Schema key for a value's class, unless a list, dict or text: for example a tuple or dataclass."""
+"""The key under which a schema holds the class of its values, except of lists, dicts and texts."""
 
 KEYS = "x-keys"
 """The key under which a dict's schema holds the kind of its keys, as named in pydantic's core."""
@@ -175,9 +175,10 @@ def are_alike(one: Json, other: Json, root: Json) -> bool:
 
 
 def _are_parts_alike(one: Json, other: Json) -> bool:
-    if all(issubclass(part.get(CONTAINER, object), tuple) for part in (one, other)):
-        return True  # a named tuple is also made from an array
     kinds = {one.get("type"), other.get("type")}
+    named = [part for part in (one, other) if issubclass(part.get(CONTAINER, object), tuple)]
+    if named and all(part in named or part.get("type") == "array" for part in (one, other)):
+        return True  # pydantic makes a named tuple also from an array
     if list_constants(one) or list_constants(other):
         return _are_constants_alike(one, other) or _are_constants_alike(other, one)
     if kinds == {"integer", "number"}:

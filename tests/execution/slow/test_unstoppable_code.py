@@ -25,7 +25,6 @@ from njrt.data.timeouts import DeadlineExceeded, _Timer, call_with_timeout
 from njrt.errors import CodeTimeLimitError
 from njrt.execution.execute import aexecute, execute
 from njrt.execution.scope.opening import make_scope
-from processes import run_python
 from waiting import HANG_SECONDS
 
 DEFINITIONS = """
@@ -247,26 +246,6 @@ def test_code_catches_the_cancellation_of_its_own_tasks() -> None:
         return await aexecute(snippet, seconds=600)
 
     assert asyncio.run(main()).value == 2  # type: ignore[attr-defined]
-
-
-STOPPED_BELOW = """
-import _testcapi
-assert _testcapi.run_in_subinterp('''
-import itertools
-from njrt.data.timeouts import DeadlineExceeded, call_with_timeout
-try:
-    call_with_timeout(0.2, lambda: [None for _ in itertools.count() if False])
-except DeadlineExceeded:
-    print("stopped", flush=True)
-''') == 0
-print("ended")
-"""
-
-
-def test_a_subinterpreter_has_the_limit_and_ends() -> None:
-    pytest.importorskip("_testcapi")
-    run = run_python("-c", STOPPED_BELOW)
-    assert (run.stdout, run.returncode) == ("stopped\nended\n", 0), run.stderr
 
 
 def test_a_system_without_threads_for_once_does_not_end_all_limits(

@@ -14,7 +14,7 @@ import pytest
 
 import njrt
 from conversations import CONVERSATIONS, PLAIN, TOOLS
-from loopback import Drop, Garbage, Hang, Raw, Response, Status, Stream
+from loopback import Drop, Garbage, Hang, Raw, Response, Status
 from njrt.block.session.run_block import run
 from njrt.data.options import Options
 from njrt.errors import (
@@ -136,35 +136,12 @@ def test_a_model_without_tools_is_asked_in_plain_text():
     assert model.ask(STRUCTURED).message.text == "{}"
 
 
-def test_streamed_text_comes_in_pieces():
-    seen: list[str] = []
-    with LenientServer([says("a long reply in many pieces")]) as server:
-        reply = connect(server).ask(replace(PLAIN, on_text=seen.append))
-        assert server.seen[0].body["stream"] is True
-    assert reply.message.text == seen[-1] == "a long reply in many pieces"
+def test_a_reply_is_not_streamed():
+    with LenientServer([says("a long reply")]) as server:
+        reply = connect(server).ask(replace(PLAIN, on_text=lambda text: None))
+        assert not server.seen[0].body["stream"]
+    assert reply.message.text == "a long reply"
     assert reply.usage.input == 1000
-
-
-STREAM_BEGIN = {
-    "id": "1",
-    "model": "gpt-4.1",
-    "choices": [{"index": 0, "delta": {"content": "be"}}],
-}
-
-
-def test_a_stream_that_breaks_off_is_an_error():
-    with LenientServer([Stream([STREAM_BEGIN], then="cut")]) as server:
-        with pytest.raises(ServerError, match=r"stream of .* broke off"):
-            connect(server).ask(replace(PLAIN, on_text=lambda text: None))
-        assert len(server.seen) == 1
-
-
-def test_a_model_that_cannot_stream_is_asked_without():
-    model = PydanticAI(answer(TextPart("hi")))
-    streamed = replace(PLAIN, on_text=lambda text: None)
-    assert model.ask(streamed).message.text == "hi"
-    assert model.can_stream is False
-    assert model.ask(streamed).message.text == "hi"
 
 
 @pytest.mark.parametrize(("part", "stop"), [("length", "length"), ("content_filter", "refusal"), ("stop", "end"), (None, "end"), ("tool_call", "end"), ("error", "end")])  # fmt: skip
@@ -302,12 +279,10 @@ NO_REPLIES = {
 
 
 @pytest.mark.parametrize("given", NO_REPLIES)
-@pytest.mark.parametrize("is_streamed", [False, True])
-def test_what_is_no_reply_of_the_programs_own_model_is_an_error(given, is_streamed):
-    on_text = (lambda text: None) if is_streamed else None
+def test_what_is_no_reply_of_the_programs_own_model_is_an_error(given):
     model = PydanticAI(FunctionModel(lambda messages, info: NO_REPLIES[given]))
     with pytest.raises(ServerError, match=r"failed to reply|unreadable"):
-        model.ask(replace(PLAIN, on_text=on_text))
+        model.ask(PLAIN)
 
 
 def test_a_model_that_blocks_the_network_thread_is_an_error_and_no_deadlock():

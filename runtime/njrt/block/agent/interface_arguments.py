@@ -28,7 +28,7 @@ from njrt.execution.scope.bindings import Absent, Bound
 from njrt.execution.scope.scope import Scope
 from njrt.execution.scope.typecheck import find_type_mismatch
 from njrt.interface import Aliases, ByReference, RawJson, References
-from njrt.messages import Json, make_object_schema, round_floats
+from njrt.messages import Json, round_floats
 from njrt.models.strict_schema import REPLY, make_strict_schema
 from njrt.values.adapters import DeclaredType
 from njrt.values.introspection import get_class_name, is_exactly
@@ -196,11 +196,7 @@ def make_mixed_schema(declared: DeclaredType) -> Json:
         return {"anyOf": unique}
     if declared in (Any, object):
         return {"anyOf": [*_REFERENCE_FORMS, {"type": "number"}, {"type": "boolean"}, _NULL]}
-    if _is_subclass(origin, Mapping) and len(parts) == 2:
-        entry = {"key": make_mixed_schema(parts[0]), "value": make_mixed_schema(parts[1])}
-        entries: Json = {"type": "array", "items": make_object_schema(entry)}
-        return {"anyOf": [*_REFERENCE_FORMS, entries]}
-    if _is_subclass(origin, Collection) and parts:
+    if _is_listed(origin) and parts:
         schemas = [make_mixed_schema(part) for part in parts]
         items: Json = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
         return {"anyOf": [*_REFERENCE_FORMS, {"type": "array", "items": items}]}
@@ -257,13 +253,7 @@ def _decode_part(declared: DeclaredType, value: WireValue, known: KnownObjects) 
         return _decode_choice(parts, value, known)
     if isinstance(value, Mapping) and value.get("type") == "Ref":
         return _decode_reference(Any, value, known)
-    if _is_subclass(origin, Mapping) and len(parts) == 2:
-        pairs = value.items() if isinstance(value, Mapping) else _list_entries(value)
-        return {
-            _decode_part(parts[0], key, known): _decode_part(parts[1], item, known)
-            for key, item in pairs
-        }
-    if isinstance(value, list) and _is_subclass(origin, Collection):
+    if isinstance(value, list) and _is_listed(origin):
         kinds = parts if origin is tuple and ... not in parts else parts[:1] * len(value)
         items = [
             _decode_part(kind, item, known)
@@ -291,13 +281,7 @@ def _decode_choice(
     raise ValueError(f"expected {' | '.join(map(format_type, kinds))}{way_out}")
 
 
-def _is_subclass(origin: Any, cls: type) -> bool:
-    return isinstance(origin, type) and issubclass(origin, cls)
-
-
-def _list_entries(value: WireValue) -> list[tuple[WireValue, WireValue]]:
-    if not isinstance(value, list) or not all(
-        isinstance(entry, Mapping) and entry.keys() == {"key", "value"} for entry in value
-    ):
-        raise ValueError('it must be a list of {"key": KEY, "value": VALUE}, or a reference')
-    return [(entry["key"], entry["value"]) for entry in value]
+def _is_listed(origin: Any) -> bool:
+    """Return whether a type is one of collections that a list stands for."""
+    is_collection = isinstance(origin, type) and issubclass(origin, Collection)
+    return is_collection and not issubclass(origin, Mapping)

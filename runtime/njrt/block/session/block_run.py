@@ -232,7 +232,7 @@ class BlockRun(DecidingRun):
         from njrt.block.session.ahead import AskingAhead
 
         session, settings, options = self.session, self.session.settings, self.session.options
-        given = self.interceptors, settings.model, settings.wrap, settings.budgets, options.budget
+        given = self.interceptors, settings.model, settings.budgets, options.budget
         is_own = any(it.startswith("python:") for it in list_model_names(options, os.environ))
         is_limited = session.environ.get("NJC_BUDGET") or not session.meter.leaves_room
         is_plain = self.effects == "answer" and not (any(given) or callable(options.redact))

@@ -66,7 +66,7 @@ from njrt.execution.gates import (
 from njrt.execution.scope.scope import Scope
 from njrt.log.recording_file import RecordedTouch, TouchState
 from njrt.values.effect_json import effect_to_json, format_call
-from njrt.values.encode import decode_values, encode_values
+from njrt.values.encode import NotEncodableError, decode_value, encode_value
 from njrt.values.failures import CALL_NOTE, add_place, failure_from_json, failure_to_json
 from njrt.values.rendering.describe import render_value
 from njrt.values.rendering.endings import format_error_line
@@ -400,10 +400,11 @@ def _names(gated: GatedFunction, value: Any) -> bool:
 
 def write_call_result(value: Any) -> dict[str, Any]:
     """Return a result's stored form: its text and classes, or why it cannot be read back."""
-    encoded = encode_values({"result": value}, own="")
-    if "result" in encoded.lost:
-        return {"lost": encoded.lost["result"]}
-    return {"text": encoded.texts["result"], "classes": dict(encoded.classes)}
+    try:
+        text, classes = encode_value(value)
+    except NotEncodableError as error:
+        return {"lost": str(error)}
+    return {"text": text, "classes": classes}
 
 
 def read_call_result(recorded: RecordedTouch) -> Any:
@@ -417,4 +418,4 @@ def read_call_result(recorded: RecordedTouch) -> Any:
             f" result could not be stored ({result.get('lost', 'it is missing')}); let the function"
             " return plain values"
         )
-    return decode_values({"result": result["text"]}, {}, result.get("classes", {}))["result"]
+    return decode_value(result["text"], result.get("classes", {}))

@@ -83,8 +83,7 @@ def make_layered_model(
     """
 
     def choose() -> Model:
-        model = settings.model or choose_model(options, os.environ)
-        return model if settings.wrap is None else settings.wrap(model)
+        return settings.model or choose_model(options, os.environ)
 
     layers: list[Layer] = []
     if recorder is None:

@@ -197,7 +197,7 @@ def make_question_form(wanted: AnswerType) -> JsonForm | None:
         return None
     if isinstance(wanted, Mapping):
         check_schema(wanted)
-        return SchemaForm(wanted, wanted, wanted, {})
+        return SchemaForm(wanted, wanted, wanted)
     try:
         return make_json_form(wanted)
     except TypeError as error:

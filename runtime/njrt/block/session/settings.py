@@ -34,7 +34,7 @@ from njrt.data.options import (
     read_environment_options,
 )
 from njrt.data.options.removed import VARIABLES as REMOVED_VARIABLES
-from njrt.data.records import field, fields, record, replace
+from njrt.data.records import field, fields, record
 from njrt.errors import ConfigurationError
 from njrt.events import Listener, combine_listeners
 from njrt.execution.gates import CallRules, nest_rules, read_call_rules
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from njrt.log.recorder import Recorder
 
 EMPTY_OPTIONS = Options()
-
-ModelWrapper = Callable[[Model], Model]
 
 
 @record
@@ -65,8 +63,6 @@ class Settings:
     """The interceptors of all enclosing `with using`, outermost first."""
     budgets: tuple[Budget, ...] = ()
     """The budgets of all enclosing `with using`."""
-    wrap: ModelWrapper | None = None
-    """Applied to every model that a block asks, below the layers."""
     calls: CallRules = field(default_factory=dict)
     """The rules for calls by contained code, from all enclosing `with using`."""
     interface: Interface | None = None
@@ -198,7 +194,6 @@ def open_layer(given: GivenSettings, around: Settings, name: str) -> Iterator[Se
             None if trace is None else anchor(trace),
             interceptors,
             read_budgets(given.budget),
-            None,
             read_call_rules(given.calls),
             given.interface,
         )
@@ -217,7 +212,6 @@ def nest_settings(outer: Settings, inner: Settings) -> Settings:
         outer.trace if inner.trace is None else inner.trace,
         outer.interceptors + inner.interceptors,
         outer.budgets + inner.budgets,
-        outer.wrap if inner.wrap is None else inner.wrap,
         nest_rules(outer.calls, inner.calls),
         outer.interface if inner.interface is None else inner.interface,
     )
@@ -286,13 +280,6 @@ def read_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[Budget
     if others := [given for given in budgets if not isinstance(given, Budget)]:
         raise ConfigurationError(f"njrt.using: budget must be a Budget or text, not {others[0]!r}")
     return budgets
-
-
-@contextmanager
-def wrapping(wrap: ModelWrapper) -> Iterator[None]:
-    """Make blocks inside ask `wrap(model)` instead of each model that they choose."""
-    with _open_settings.opened(replace(get_open_settings(), wrap=wrap)):
-        yield
 
 
 def get_open_settings() -> Settings:

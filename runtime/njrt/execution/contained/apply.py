@@ -24,11 +24,11 @@ from njrt.execution.contained.contents import (
     is_identical,
     read,
     restore,
-    set_raw,
 )
 from njrt.execution.contained.making import Delta, read_delta
 from njrt.execution.contained.state import Table
 from njrt.execution.contained.wire import Data
+from njrt.values.introspection import set_raw
 
 
 class ConflictError(Exception):
@@ -128,7 +128,7 @@ def update(table: Table, data: Data) -> Mapping[str, Any]:
     """Apply the changes of the program in the child, which trusts it; return the names."""
     delta = read_delta(table, data)
     for change in list_differences(table, delta.changed):
-        _change(change, set_raw, lambda value, name: set_raw(value, name, MISSING))
+        _change(change, set_raw, set_raw)
     table.agree(delta.changed, delta.images)
     return delta.names
 
@@ -257,4 +257,4 @@ def _put_back(value: Any, tag: str, before: Image, after: Image) -> None:
     for name in {**old, **new}:
         was, changed = old.get(name, MISSING), new.get(name, MISSING)
         if was is not changed and held.get(name, MISSING) is changed:
-            set_raw(value, name, was)
+            set_raw(value, name, *([] if was is MISSING else [was]))

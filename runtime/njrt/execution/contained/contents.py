@@ -16,11 +16,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import accumulate, chain, compress, count
-from types import MemberDescriptorType
 from typing import Any
 
 from njrt.execution.contained import wire
-from njrt.values.introspection import find_member, list_slots, make_attribute_reader
+from njrt.values.introspection import list_slots, make_attribute_reader, set_raw
 
 MISSING = object()
 Kind = tuple[str, str]
@@ -184,17 +183,3 @@ def list_public(value: Any) -> Image:
 @lru_cache(maxsize=256)
 def _select_public(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple([name for name in names if name[:1] != "_"])
-
-
-def set_raw(value: Any, name: str, new: Any) -> None:
-    """Set or, if it is `MISSING`, delete an attribute without running the class's methods."""
-    member = find_member(type(value), name)
-    if type(member) is MemberDescriptorType:
-        if new is not MISSING:
-            member.__set__(value, new)
-        elif name in find_reader(type(value))(value):
-            member.__delete__(value)
-    elif new is not MISSING:
-        value.__dict__[name] = new
-    else:
-        value.__dict__.pop(name, None)

@@ -24,10 +24,10 @@ from njrt.execution.contained.contents import (
     Image,
     StateError,
     restore,
-    set_raw,
 )
 from njrt.execution.contained.state import FACTORIES, UNBOUND, Table
 from njrt.execution.contained.wire import Data, WireError
+from njrt.values.introspection import set_raw
 
 MAX_DEPTH = 100
 """How deep tuples and frozen sets may be nested: Python's `hash` recurses in C."""

@@ -14,20 +14,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from types import MemberDescriptorType
 from typing import Any
 
 from njrt.data.outcome import UserValue
 from njrt.execution.scope.declared_types import Resolver
 from njrt.execution.scope.typecheck import find_type_mismatch
 from njrt.values.introspection import (
-    find_member,
     get_class_name,
     get_module_name,
     get_mro,
     is_user_class,
     make_attribute_reader,
-    make_namespace_reader,
+    set_raw,
 )
 from njrt.values.rendering.signatures import format_type, read_annotations
 from njrt.values.snapshot import read_state
@@ -88,7 +86,7 @@ def restore_misfits(before: Fields) -> list[str]:
                 continue
             if problem := find_field_problem(new, old, name, type(value), types):
                 problems[problem] = None
-                _set_raw(value, name, old)
+                set_raw(value, name, *([] if old is UNSET else [old]))
     return list(problems)
 
 
@@ -99,17 +97,3 @@ def _read_declared(value: UserValue, types: Mapping[str, Any]) -> dict[str, User
 
 def _get_namespace(cls: type) -> dict[str, Any]:
     return vars(sys.modules.get(get_module_name(cls), sys))
-
-
-def _set_raw(value: Any, name: str, old: UserValue) -> None:
-    """Set or delete an attribute without running the class's methods."""
-    member = find_member(type(value), name)
-    if type(member) is not MemberDescriptorType:
-        attributes: Any = make_namespace_reader(type(value), None)(value)
-        attributes.pop(name, None)
-        if old is not UNSET:
-            attributes[name] = old
-    elif old is UNSET:
-        member.__delete__(value)
-    else:
-        member.__set__(value, old)
