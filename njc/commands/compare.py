@@ -175,7 +175,7 @@ def _run_all(
             )
             code = _run_traced(command, trace, log, environment)
             seconds = time.monotonic() - began
-            problem = find_import_problem(build, Path(folder))
+            problem = find_import_problem(Path(folder))
         if problem:
             raise ConfigurationError(
                 f"run {number} of {mode} (exit code {code}) did not measure the build: {problem}; "
