@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+import shutil
+import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,6 @@ from njc.commands.terminal.flags import (
     with_console,
 )
 from njc.commands.terminal.status_line import show_status
-from njc.commands.terminal.trace_status import choose_command, run_traced
 from njc.debug.trace_lines import read_written_trace
 from njc.measure.built_imports.account import (
     describe_build,
@@ -76,7 +77,8 @@ def command(
     Modes: live, static, reviewed. The default is all. The exit code is 1 if no mode can be built.
     """
     sources, words = _split_arguments(arguments)
-    choose_command(words)
+    if shutil.which(words[0]) is None:
+        raise ConfigurationError(f"there is no command `{words[0]}`")
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
     chosen = parse_modes(modes)
@@ -171,9 +173,9 @@ def _run_all(
             environment["PYTEST_ADDOPTS"] = (
                 f"{os.environ.get('PYTEST_ADDOPTS', '')} {added}".strip()
             )
-            code = run_traced(console, command, trace, log, environment)
+            code = _run_traced(command, trace, log, environment)
             seconds = time.monotonic() - began
-            problem = find_import_problem(build, Path(folder))
+            problem = find_import_problem(Path(folder))
         if problem:
             raise ConfigurationError(
                 f"run {number} of {mode} (exit code {code}) did not measure the build: {problem}; "
@@ -190,3 +192,17 @@ def _run_all(
         calls = f"{run.usage.calls} calls{output}"
         console.note(f"{mode} {number}/{runs}: {verdict} in {seconds:.1f} s, {calls}")
         yield run
+
+
+def _run_traced(words: Sequence[str], trace: Path, log: Path, environ: Mapping[str, str]) -> int:
+    """Run a command that writes a trace, with its output in a log; return the exit code."""
+    trace.unlink(missing_ok=True)
+    with log.open("wb") as output:
+        return subprocess.run(
+            words,
+            env={**environ, "NJC_TRACE": str(trace)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+        ).returncode

@@ -13,7 +13,6 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -172,30 +171,11 @@ def read_written_trace(path: Path) -> list[TraceLine]:
     return list(read_trace(path)) if path.exists() else []
 
 
-def parse_trace(lines: Iterable[bytes], first: int = 1) -> Iterator[TraceLine]:
-    """Yield a trace's lines, one by one; `first` is the number of the first line."""
-    for number, line in enumerate(lines, first):
+def parse_trace(lines: Iterable[bytes]) -> Iterator[TraceLine]:
+    """Yield a trace's lines, one by one."""
+    for number, line in enumerate(lines, 1):
         if (parsed := parse_trace_line(line, number)) is not None:
             yield parsed
-
-
-class TraceReader:
-    """Reads a trace file that is still being written (state: the position, the unfinished line)."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._position = 0
-        self._number = 0
-
-    def read_new(self) -> list[TraceLine]:
-        """Return the lines added since the last call; an unfinished one is kept for the next."""
-        with open(self.path, "rb") as file:
-            file.seek(self._position)
-            lines = list(takewhile(lambda line: line.endswith(b"\n"), file))
-        found = list(parse_trace(lines, self._number + 1))
-        self._position += sum(map(len, lines))
-        self._number += len(lines)
-        return found
 
 
 def parse_trace_line(line: bytes, number: int) -> TraceLine | None:

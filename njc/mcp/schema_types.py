@@ -1,7 +1,7 @@
 """Python types for JSON schemas.
 
     {"type": "array", "items": {"type": "string"}}          list[str]
-    {"enum": ["a", "b"]}                                    Literal["a", "b"]
+    {"enum": ["a", "b"]}                                    Literal['a', 'b']
     {"type": "object", "properties": {...}}                 a class, in `TypeWriter.classes`
 
 Keywords without a type (patterns, limits, formats) are left to the server, which checks them. All
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import keyword
-import math
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,13 +30,13 @@ _SCALARS = {
     "boolean": "bool",
     "null": "None",
 }
-RESERVED = frozenset(
+_RESERVED = frozenset(
     ["self", "cls", "server", "result", "str", "int", "float", "bool", "list", "dict", "njrt"]
 )
-"""Names that generated code uses itself."""
 _CLASS_RESERVED = frozenset(
     ["Any", "BaseModel", "ConfigDict", "Field", "Literal", "McpServer", "None", "True", "False"]
 )
+"""Names that generated code uses itself."""
 
 
 @record
@@ -50,41 +49,54 @@ class TypedName:
     """The name in the schema."""
     annotation: str
     description: str
-    default: str
-    """The default as Python: empty if the property is required, `None` if it has none."""
+    is_optional: bool
+    """Whether it is None by default, and then left out."""
 
     @property
     def declaration(self) -> str:
         """The name, the annotation and the default, if any."""
-        return f"{self.name}: {self.annotation}" + (f" = {self.default}" if self.default else "")
+        return f"{self.name}: {self.annotation}" + (" = None" if self.is_optional else "")
 
 
 class TypeWriter:
-    """Writes the types of a module (state: the classes so far, and their names)."""
+    """Writes the types of a module (state: the classes so far, and the types of the schemas)."""
 
     def __init__(self) -> None:
         """Make a writer without classes."""
         self.classes: list[str] = []
         """Written classes, each below the classes that it names, except for recursion."""
         self._names = set(_CLASS_RESERVED)
-        self._known: dict[tuple[int, str], str] = {}
+        self._known: dict[int, str] = {}
+        """By the identity of the schema, which the tools of the module keep alive."""
 
     def write(self, schema: Any, name: str, root: Schema) -> str:
-        """Return a schema's annotation; `name` is for its class, `root` has the definitions."""
-        if is_object(schema):
-            made = make_unique(make_class_name(name), self._names)
-            return self._write_class(schema, made, root)
+        """Return a schema's annotation; `name` is for its class, `root` has the definitions.
+
+        A schema that contains itself in another way than as an object's property is Any there.
+        """
+        if (known := id(schema)) not in self._known:
+            self._known[known] = "Any"
+            self._known[known] = self._write(schema, name, root)
+        return self._known[known]
+
+    def _write(self, schema: Any, name: str, root: Schema) -> str:
         match schema:
             case {"$ref": str(reference)}:
-                return self.write_reference(reference, name, root)
+                title = make_class_name(reference.rpartition("/")[2])
+                return self.write(find_definition(reference, root), title, root)
             case {"enum": list(values)}:
                 return _write_literal(values)
             case {"const": value}:
                 return _write_literal([value])
             case {"type": [*kinds]}:
-                return _write_union(self.write({**schema, "type": it}, name, root) for it in kinds)
+                parts = (self._write({**schema, "type": kind}, name, root) for kind in kinds)
+                return _write_union(parts)
             case {"type": str(kind)} if kind in _SCALARS:
                 return _SCALARS[kind]
+            case {"properties": {**properties}} if (
+                properties and schema.get("type", "object") == "object" and "allOf" not in schema
+            ):
+                return self._write_class(schema, name, root)
             case (
                 {"anyOf": [_, *_] as parts} | {"oneOf": [_, *_] as parts} | {"allOf": [_] as parts}
             ):
@@ -98,53 +110,32 @@ class TypeWriter:
                 return f"dict[str, {self.write(others, name + 'Value', root)}]"
         return "Any"
 
-    def write_reference(self, reference: str, name: str, root: Schema) -> str:
-        """Return the annotation for a definition; `#` is the root, whose class has this name.
-
-        A definition that contains itself in another way than as an object's property is Any there.
-        """
-        if (known := (id(root), reference)) not in self._known:
-            self._known[known] = "Any"
-            target = find_definition(reference, root)
-            title = name if reference == "#" else make_class_name(reference.rpartition("/")[2])
-            if is_object(target):
-                made = self._known[known] = make_unique(title, self._names)
-                self._write_class(target, made, root)
-            else:
-                self._known[known] = self.write(target, title, root)
-        return self._known[known]
-
     def list_properties(
-        self, schema: Schema, owner: str, root: Schema, reserved: Iterable[str] = RESERVED
+        self, schema: Schema, owner: str, root: Schema, reserved: Iterable[str] = ()
     ) -> list[TypedName]:
         """Return an object's properties, the required ones first."""
-        found, used = list[TypedName](), set(reserved)
-        required = schema.get("required")
-        for key, value in _get_properties(schema).items():
-            about = value if isinstance(value, Mapping) else {}
-            annotation, default = self.write(value, owner + make_class_name(key), root), ""
-            if not (isinstance(required, list) and key in required):
-                default = write_default(about.get("default"), annotation)
-            if default == "None":
-                annotation = _write_union([*annotation.split(" | "), "None"])
-            name, text = (
-                make_unique(make_identifier(key), used),
-                clean_text(about.get("description")),
-            )
-            found.append(TypedName(name, key, annotation, text, default))
-        return sorted(found, key=lambda each: bool(each.default))
+        found, used = list[TypedName](), {*_RESERVED, *reserved}
+        properties, required = schema.get("properties"), schema.get("required")
+        for key, value in properties.items() if isinstance(properties, Mapping) else ():
+            annotation = self.write(value, owner + make_class_name(key), root)
+            if is_optional := not (isinstance(required, list) and key in required):
+                annotation = _write_union([annotation.removesuffix(" | None"), "None"])
+            text = clean_text(value.get("description")) if isinstance(value, Mapping) else ""
+            name = make_unique(make_identifier(key), used)
+            found.append(TypedName(name, key, annotation, text, is_optional))
+        return sorted(found, key=lambda each: each.is_optional)
 
-    def _write_class(self, schema: Schema, name: str, root: Schema) -> str:
-        fields = self.list_properties(schema, name, root, {*RESERVED, *dir(BaseModel)})
+    def _write_class(self, schema: Schema, title: str, root: Schema) -> str:
+        name = self._known[id(schema)] = make_unique(make_class_name(title), self._names)
+        fields = self.list_properties(schema, name, root, dir(BaseModel))
         text = clean_text(schema.get("description"))
         lines = [f"class {name}(BaseModel):", *([f"    {quote_docstring(text)}"] if text else [])]
         config = 'extra="allow", populate_by_name=True, protected_namespaces=()'
         lines += [f"    model_config = ConfigDict({config})", ""]
         for field in fields:
-            default = f"{field.default}, " if field.default else ""
-            alias = f" = Field({default}alias={field.key!r})"
-            same = f"{field.name}: {field.annotation}"
-            lines.append("    " + (field.declaration if field.name == field.key else same + alias))
+            default = "None, " if field.is_optional else ""
+            alias = f"{field.name}: {field.annotation} = Field({default}alias={field.key!r})"
+            lines.append("    " + (field.declaration if field.name == field.key else alias))
             lines += [f"    {quote_docstring(field.description)}"] if field.description else []
         self.classes.append("\n".join(lines))
         return name
@@ -158,35 +149,9 @@ def _write_union(parts: Iterable[str]) -> str:
 
 
 def _write_literal(values: Sequence[Any]) -> str:
-    written = [repr(value) for value in values if value is None or type(value) in (str, int, bool)]
-    if (
-        not values
-        or len(written) != len(values)
-        or ({"True", "False"} & {*written} and {"0", "1"} & {*written})
-    ):
-        return "Any"  # 1 and True are the same value in a Literal
-    return "None" if written == ["None"] else f"Literal[{', '.join(dict.fromkeys(written))}]"
-
-
-def write_default(value: Any, annotation: str) -> str:
-    """Return a default as Python; `None` if it is not a scalar, or not of the type."""
-    is_scalar = type(value) in (str, int, bool) or (type(value) is float and math.isfinite(value))
-    fits = is_scalar and {type(value).__name__, repr(value)} & {
-        *re.split(r"[\[\], |]+", annotation)
-    }
-    return repr(value) if fits and not re.search(r"\b(list|dict)\[", annotation) else "None"
-
-
-def _get_properties(schema: Schema) -> Schema:
-    return found if isinstance(found := schema.get("properties"), Mapping) else {}
-
-
-def is_object(schema: Any) -> bool:
-    """Return whether a schema is an object with properties of its own, which is a class."""
-    if not isinstance(schema, Mapping) or not _get_properties(schema):
-        return False
-    is_other = {"$ref", "enum", "const", "allOf"} & schema.keys()
-    return not is_other and schema.get("type", "object") == "object"
+    if not values or any(type(value) not in (str, int, type(None)) for value in values):
+        return "Any"  # a Literal has no floats, and cannot tell 1 from True
+    return f"Literal[{', '.join(dict.fromkeys(map(repr, values)))}]"
 
 
 def find_definition(reference: str, root: Schema) -> Any:

@@ -86,10 +86,14 @@ def write_module(section: ServerSection, tools: Sequence[Tool]) -> str:
     ordered = sorted(tools, key=lambda tool: tool.name)  # names do not depend on the order
     functions = [line for tool in ordered for line in _write_tool(tool, section, writer, used)]
     shown = clean_text(section.server) or section.name
-    given = [f"url={section.url!r}" if section.url else f"command={[*section.command]!r}"]
-    given += [f"env={[*section.env]!r}"] if section.env else []
-    given += [f"headers={dict(section.headers)!r}"] if section.headers else []
-    given += [f"timeout={section.timeout!r}"] if section.timeout != 60 else []
+    options = {
+        "url": section.url,
+        "command": [*section.command],
+        "env": [*section.env],
+        "headers": dict(section.headers),
+        "timeout": section.timeout if section.timeout != 60 else 0,
+    }
+    given = [f"{option}={value!r}" for option, value in options.items() if value]
     parts = [
         HEADER,
         quote_docstring(f"Tools of the MCP server {shown}.", ""),
@@ -110,13 +114,12 @@ def _write_tool(
     result, form = "str", []
     if (output := tool.output_schema) is not None:
         properties = output.get("properties")
-        if isinstance(properties, Mapping) and [*properties] == ["result"]:  # as the SDKs wrap
-            result = writer.write(properties["result"], f"{owner}Result", output)
-            form = [f"result={result}", "wrapped=True"]
-        else:
-            result = writer.write_reference("#", f"{owner}Result", output)
-            form = [f"result={result}"]
-    if optional := [each.key for each in parameters if each.default == "None"]:
+        is_wrapped = isinstance(properties, Mapping) and [*properties] == ["result"]  # by the SDKs
+        result = writer.write(
+            output["properties"]["result"] if is_wrapped else output, f"{owner}Result", output
+        )
+        form = [f"result={result}"] + ["wrapped=True"] * is_wrapped
+    if optional := [each.key for each in parameters if each.is_optional]:
         form.append(f"{optional=}")
     if is_declared(tool, "read_only") or is_declared(tool, "idempotent"):
         form.append("repeatable=True")

@@ -310,7 +310,7 @@ def _generate_hole(
     at = request.keep_attempts(hole, result)
     match result:
         case Generated(code):
-            code = normalize_code(code, hole)
+            code = normalize_code(code)
             return HoleResult(make_lock_entry(hole, code, result, request.today()))
         case GenerationFailed(attempts) if hole.falls_back_to_live:
             reason = f"no code passed the checks in {format_count(len(attempts), 'attempt')}"

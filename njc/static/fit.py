@@ -10,12 +10,9 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import Any
 
-from njc.compiler.codegen.emit import find_lines_in_strings, indent_code
 from njc.compiler.codegen.lower import WrittenBlock, choose_aliases
 from njc.compiler.codegen.output_types import find_output_types
 from njc.compiler.compiler import Analysis, Compilation, analyze, generate
@@ -28,7 +25,7 @@ from njc.project.units import Unit
 from njc.static.cases import read_shown_cases
 from njc.static.checks.code import find_code_refusals
 from njc.static.generate import CodeCheck
-from njc.static.holes import Hole, find_holes, make_fresh_name, split_import
+from njc.static.holes import Hole, find_holes, split_import
 from njc.static.splice import keep_rival_imports, place_contained_code, place_static_code
 from njrt.data.options import Options
 from njrt.data.records import record, replace
@@ -76,9 +73,10 @@ class StaticFile:
         """
 
         def in_place(code: str) -> str | None:
-            if names := find_unrenamable_names(code, hole):
-                return f"`{names[0]}` means something else in the program: choose another name"
-            placed = self.place_code(hole, normalize_code(code, hole), is_inline=True)
+            if names := find_taken_names(code, hole):
+                listed = "`, `".join(names)
+                return f"choose other names than `{listed}`: the program around it uses them"
+            placed = self.place_code(hole, normalize_code(code), is_inline=True)
             return find_compile_problem(self.compile([placed]))
 
         def check(code: str) -> tuple[str, ...]:
@@ -152,38 +150,27 @@ def find_compile_problem(compilation: Compilation) -> str | None:
 # ── accepted code in its locked form ──────────────────────────────────────────────────────────────
 
 
-LINE_LENGTH = 88
-
-
 def import_extra() -> None:
-    """Import libcst and black; raises ConfigurationError if a package of the extra is missing.
+    """Import black; raises ConfigurationError if a package of the extra is missing.
 
     Call it in one thread before code is formatted in several: another thread can see black's
     compiled modules while they are still being imported.
     """
     otherwise = "build the locked code with --locked"
-    packages = ("black", "libcst", "tomlkit")
+    packages = ("black", "tomlkit")
     require_packages("generating code", "njpy[static]", *packages, otherwise=otherwise)
     import_module("black")
-    import_module("libcst")
 
 
-def normalize_code(code: str, hole: Hole) -> str:
-    """Rename the code's own names if taken; format it for its place unless a docstring changes."""
-    renamed = find_renames(code, hole)
-    code = rename_variables(code, renamed) if renamed else code
-    placement = hole.block.placement
-    depth = len(placement.indent.expandtabs(4)) // 4 + placement.one_line
-    formatted = format_with_black(code, depth)
-    before, after = (
-        [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
-        for text in (code, formatted)
-    )
-    return formatted if before == after else code.strip("\n")
+def normalize_code(code: str) -> str:
+    """Return code as black formats it."""
+    import black
+
+    return black.format_str(code, mode=black.Mode()).strip("\n")
 
 
-def find_renames(code: str, hole: Hole) -> dict[str, str]:
-    """Return new names for the code's own names that mean something else around it."""
+def find_taken_names(code: str, hole: Hole) -> list[str]:
+    """Return the code's own names that mean something else around it."""
     tree = ast.parse(code)
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
     imported = [pair for node in nodes for pair in split_import(node)]
@@ -193,64 +180,4 @@ def find_renames(code: str, hole: Hole) -> dict[str, str]:
     own = collect_bindings(tree, None).bound - {*hole.block.binds, *hole.visible} - same
     # The compiled file's names, and builtins that another block's code in the scope may use.
     taken |= {name for name in own if name.startswith("_nj") or hasattr(builtins, name)}
-    used = taken | own
-    return {name: make_fresh_name(name, used) for name in sorted(own & taken)}
-
-
-def find_unrenamable_names(code: str, hole: Hole) -> list[str]:
-    """Return the names to rename that the code also uses for parameters or attributes."""
-    others = set(re.findall(r"\{\s*(\w+)[^{}]*=\s*[!:}]", code))  # f"{name=}" has the name as text
-    for node in ast.walk(ast.parse(code)):
-        match node:
-            case ast.arg(arg=name):
-                others.add(name)
-            case ast.ClassDef(name=name):
-                others |= {name, *collect_bindings(node, None).bound}
-            case ast.Import(names=aliases):
-                paths = (each.name for each in aliases if not each.asname and "." in each.name)
-                others |= {path.partition(".")[0] for path in paths}
-    return [name for name in find_renames(code, hole) if name in others]
-
-
-def rename_variables(code: str, renamed: Mapping[str, str]) -> str:
-    """Rename variables throughout the code; comments and layout stay."""
-    import libcst
-
-    class Renaming(libcst.CSTTransformer):
-        def on_leave(self, original_node: Any, updated_node: Any) -> Any:
-            match original_node:
-                case libcst.Name(value=name):
-                    new = renamed.get(unicodedata.normalize("NFKC", name), name)
-                    return updated_node.with_changes(value=new)
-                case libcst.Attribute(attr=kept):
-                    return updated_node.with_changes(attr=kept)
-                case libcst.Arg(keyword=kept):
-                    return updated_node.with_changes(keyword=kept)
-                case libcst.MatchKeywordElement(key=kept):
-                    return updated_node.with_changes(key=kept)
-                case libcst.ImportAlias(name=name, asname=asname):
-                    if asname is None and (alias := renamed.get(getattr(name, "value", ""))):
-                        # `import re` becomes `import re as re_2`.
-                        asname = libcst.AsName(libcst.Name(alias))
-                    else:
-                        asname = updated_node.asname
-                    return updated_node.with_changes(name=name, asname=asname)
-            return updated_node
-
-    return libcst.parse_module(code).visit(Renaming()).code
-
-
-def format_with_black(code: str, depth: int) -> str:
-    """Format code as black would format it in its place."""
-    import black
-
-    mode = black.Mode(line_length=max(LINE_LENGTH - 4 * max(depth - 1, 0), 48))
-    if not depth:
-        return black.format_str(code, mode=mode).rstrip("\n")
-    inner = black.format_str(f"if True:\n{indent_code(code, '    ')}\n", mode=mode)
-    lines = inner.rstrip("\n").split("\n")[1:]
-    kept = find_lines_in_strings("if True:\n" + "\n".join(lines))
-    return "\n".join(
-        line if number in kept else line.removeprefix("    ")
-        for number, line in enumerate(lines, 2)
-    ).strip("\n")
+    return sorted(own & taken)

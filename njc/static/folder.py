@@ -87,7 +87,7 @@ def take_answer(file: StaticFile, hole: Hole, folder: Path) -> Answer | Open:
             write_all({question: shown.encode(), refused: text.encode()})
             remove_files([answer], within=[folder])
             return Open(question, reasons)
-        return Answer(normalize_code(code, hole))
+        return Answer(normalize_code(code))
 
 
 def remove_question(hole: Hole, folder: Path) -> None:

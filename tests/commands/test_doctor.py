@@ -268,8 +268,8 @@ def test_the_version_of_python_and_a_bare_install() -> None:
     assert verdict("extras", here()).says == (
         f'none; without {without}: pip install "njpy[{",".join(EXTRAS)}]" if you need them'
     )
-    some = verdict("extras", here(version_of={"openai": "2.0", "libcst": "1.5"}.get))
-    assert (some.status, some.says.partition(";")[0]) == ("ok", "openai 2.0, libcst 1.5")
+    some = verdict("extras", here(version_of={"openai": "2.0", "tomlkit": "0.13"}.get))
+    assert (some.status, some.says.partition(";")[0]) == ("ok", "openai 2.0, tomlkit 0.13")
     assert "without anthropic, pydantic-ai, static, watch, otel, approve, " in some.says
 
 

@@ -331,7 +331,10 @@ WRONG = {
     "no object": ("[1]", "Input should be"),
     "nothing expected": ('{"inputs": {}}', "needs `expect`, `after` or `check`"),
     "half of a character": (r'{"inputs": {"mail": "\ud83d"}}', "needs its other half"),
-    "an unknown key": ('{"inputs": {}, "expects": 1}', "unknown field `expects`"),
+    "an unknown key": (
+        '{"inputs": {}, "expects": 1}',
+        "expects: Unexpected keyword argument; the fields of a case are inputs, expect, after",
+    ),
     "a blank check": ('{"inputs": {}, "check": " "}', "needs `expect`, `after` or `check`"),
     "no expression": ('{"inputs": {}, "check": "x ="}', "not an expression"),
     "no case": ("", "has no case"),

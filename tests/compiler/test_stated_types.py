@@ -75,11 +75,7 @@ USES = [
     ("def f(text) -> int:", "for y in x:\n        print(y)\n    return x", {}),
     ("def f(text) -> str:", "x.append(1)\n    return x", {}),
     ("def f(text) -> int:", "if x == 'unknown':\n        return 0\n    return x", {}),
-    (
-        "def f(text) -> int:",
-        "if x > 18:\n        return 0\n    return x + 1\n    return x",
-        {"x": "int"},
-    ),
+    ("def f(text) -> int:", "if x > 18:\n        return 0\n    return x", {}),
     ("def f(text):", "print(text.lower(), x)", {"text": "str"}),
     ("def f(text='a'):", "print(x)", {"text": "str"}),
     ("def f(text=3):", "print(text.lower(), x)", {}),
@@ -112,20 +108,14 @@ def test_a_type_with_another_meaning_in_the_block_is_not_proposed(head: str) -> 
     assert find_stated(text) == {}
 
 
-def test_calls_in_the_file() -> None:
-    block = 'def f(text, n):\n    """natural\n    Put <text> and <n> into <:x>.\n    """\n    print(x)\n'
-    assert find_stated(f'{block}\n\nf("a", 1)\nf(f"b{{1}}", n=2)\n') == {"text": "str", "n": "int"}
-    assert find_stated(f'{block}\n\nf("a", 1)\nf(3, g())\n') == {}
-
-
 def test_a_parameter_that_two_blocks_read_is_reported_once() -> None:
-    text = "def f(text):\n" + '    """natural\n    Print <text>.\n    """\n' * 2 + '\n\nf("a")\n'
+    text = "def f(text=''):\n" + '    """natural\n    Print <text>.\n    """\n' * 2
     (hint,) = (
         hint
         for hint in compile_source(SourceFile("mail.njpy", text.encode())).hints
         if hint.code == "NJ308"
     )
-    assert hint.hint == "write `text: str`"
+    assert hint.hint == "write `text: str = ''`"
 
 
 def test_fix_writes_them(tmp_path: Path) -> None:
@@ -133,7 +123,7 @@ def test_fix_writes_them(tmp_path: Path) -> None:
     file.write_text(
         "def f(text, n=3):\n"
         '    """natural\n    Put the mean of <text> and <n> into <:x>.\n    """\n'
-        "    return x.strip()\n\n\nprint(f('4 and 5'))\n"
+        "    print(text.lower())\n    return x.strip()\n"
     )
     plain = CliRunner().invoke(njc, ["check", "--fix", str(file)])
     assert plain.exit_code == 0
@@ -144,11 +134,3 @@ def test_fix_writes_them(tmp_path: Path) -> None:
     assert "<:x: str>" in file.read_text()
     compiled = compile_source(SourceFile("mail.njpy", file.read_bytes()))
     assert compiled.authorities[0].effects == "answer"
-
-
-def test_parameters_that_are_passed_on() -> None:
-    block = '    """natural\n    Put the key of <text> into <:x>.\n    """\n    return x\n'
-    caller = "\n\ndef g(mail: str):\n    return f(mail)\n"
-    assert find_stated(f"def f(text):\n{block}{caller}") == {"text": "str"}
-    assert find_stated(f"def f(text):\n{block}{caller.replace(': str', '')}") == {}
-    assert find_stated(f"def f(text):\n{block}{caller}\nf(3)\n") == {}

@@ -14,7 +14,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TextIO, cast
@@ -69,18 +69,24 @@ class StatusLine:
         self._thread.start()
 
     def __call__(self, event: Event) -> None:
+        with self._lock:
+            self._take(event)
+
+    def _take(self, event: Event) -> None:
         match event:
             case Began(run=run, model=model):
-                self.begin_run(run, model)
+                self._models[run] = model
             case Asked(run=run, request=request):
-                self.begin_call(run, request.place)
+                self._calls[run] = _OpenCall(request.place, time.monotonic())
+                self._changed.notify()
             case Replied(run=run, reply=reply):
                 usage, is_free = reply.usage, reply.source == "cache"
-                self.end_call(run, usage.input + usage.output, 0.0 if is_free else usage.usd)
+                self._end_call(run, usage.input + usage.output, 0.0 if is_free else usage.usd)
             case Unanswered(run=run):
-                self.end_call(run)
+                self._end_call(run)
             case Ended(run=run, warnings=warnings):
-                self.end_run(run, len(warnings))
+                self._warnings += len(warnings)
+                self._end_call(run)
 
     def receive_streamed(self, event: Streamed) -> None:
         """Show the end of an incoming text."""
@@ -88,34 +94,17 @@ class StatusLine:
             if call := self._calls.get(event.run):
                 call.text = event.text[-_SHOWN_TEXT_CHARS:]
 
-    def begin_run(self, run: str, model: str) -> None:
-        """Record which model a run asks."""
-        with self._lock:
-            self._models[run] = model
-
-    def begin_call(self, run: str, place: str) -> None:
-        """Start a model call."""
-        with self._lock:
-            self._calls[run] = _OpenCall(place, time.monotonic())
-            self._changed.notify()
-
-    def end_call(self, run: str, tokens: int = 0, usd: float | None = None) -> None:
+    def _end_call(self, run: str, tokens: int = 0, usd: float | None = None) -> None:
         """End a model call, with its usage if the model replied."""
-        with self._lock:
-            if self._calls.pop(run, None) is None:
-                return
-            self._finished += 1
-            self._tokens += tokens
-            if usd is not None:
-                self._usd = (self._usd or 0.0) + usd
-            if not self._calls:
-                self.erase()
-                self._streams.close()
-
-    def end_run(self, run: str, warnings: int) -> None:
-        with self._lock:
-            self._warnings += warnings
-            self.end_call(run)
+        if self._calls.pop(run, None) is None:
+            return
+        self._finished += 1
+        self._tokens += tokens
+        if usd is not None:
+            self._usd = (self._usd or 0.0) + usd
+        if not self._calls:
+            self.erase()
+            self._streams.close()
 
     def close(self) -> None:
         """Remove the line permanently."""
@@ -209,15 +198,13 @@ def is_status_shown(console: Console) -> bool:
 
 
 @contextmanager
-def show_status(
-    console: Console, follow: Callable[[StatusLine], Callable[[], None]] = add_listener
-) -> Iterator[None]:
-    """Show the line while this process's blocks, or those that `follow` reports, ask models."""
+def show_status(console: Console) -> Iterator[None]:
+    """Show the line while this process's blocks ask models."""
     if not is_status_shown(console):
         yield
         return
     line = StatusLine(cast(TextIO, sys.stderr))
-    stop = follow(line)
+    stop = add_listener(line)
     try:
         yield
     finally:

@@ -2,7 +2,7 @@
 
     if done: return title        `title` is the result of the function: `-> str`
     Message(body=reply)          `reply` has the type of the field `body`
-    f("..."), text.split()       the parameter `text` is a str
+    text="", text.split()        the parameter `text` is a str
 
 Not detected: types that follow from code in other files. If two differ, there is no hint.
 """
@@ -12,9 +12,8 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from njc.compiler.analysis.annotations import unquote
 from njc.compiler.analysis.inference import TypeReader
@@ -38,7 +37,7 @@ from njc.compiler.frontend.prompt_references import (
 from njc.compiler.frontend.source import SourceFile
 from njrt.data.records import record
 
-_SCALARS = ("str", "int", "float", "bool")
+_SCALARS = frozenset(("str", "int", "float", "bool"))
 _TEXT_METHODS = frozenset(
     {"capitalize", "casefold", "endswith", "islower", "isupper", "lower", "lstrip", "rstrip",
      "split", "splitlines", "startswith", "strip", "title", "upper"}
@@ -90,8 +89,6 @@ def _make_hint(source: SourceFile, stated: StatedType) -> Diagnostic:
     )
 
 
-_Calls = dict[str, list[tuple[ast.Call, dict[str, ast.expr]]]]
-"""The calls of functions, by name, each with the annotated parameters of the function around it."""
 _Signatures = dict[str, dict[str, ast.expr]]
 """The annotated fields of classes and parameters of functions at the top of the file, in order."""
 
@@ -102,22 +99,13 @@ class _Uses:
 
     returned: set[str] = field(default_factory=set)
     given_up: set[str] = field(default_factory=set)
-    """Variables that the code binds again, or tests the type of: they show no type of an output."""
-    needs: dict[str, set[str]] = field(default_factory=dict)
-    """The attributes used of each variable, `[]` for an item and the like."""
-    compared: dict[str, list[object]] = field(default_factory=dict)
-    """The constants that each variable is compared with."""
+    """Variables that the code binds again or tests: they show no type of an output."""
+    parts: set[str] = field(default_factory=set)
+    """Variables of which items or attributes are used, except methods of `str`."""
     texts: set[str] = field(default_factory=set)
     """Variables on which a `str` method is called."""
-    members: dict[str, str] = field(default_factory=dict)
-    """The loop variable of the loop over each variable."""
     passed: dict[str, list[tuple[str, str | int]]] = field(default_factory=dict)
     """The arguments that are just the variable: the called function and the keyword or position."""
-
-
-_BY_ITEMS = frozenset(
-    ["len", "sum", "sorted", "max", "min", "list", "set", "tuple", "enumerate", "any", "all"]
-)
 
 
 @functools.lru_cache(maxsize=16)
@@ -130,39 +118,31 @@ def _collect_uses(code: ast.AST) -> _Uses:
         match node:
             case ast.Return(value=ast.Name(id=name)) if not yields:
                 uses.returned.add(name)
-            case ast.Name(id=name, ctx=ast.Store()):
+            case (
+                ast.Name(id=name, ctx=ast.Store())
+                | ast.Match(subject=ast.Name(id=name))
+                | ast.Compare(left=ast.Name(id=name))
+                | ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), _])
+            ):
                 uses.given_up.add(name)
-            case ast.Match(subject=ast.Name(id=name)):
-                uses.given_up.add(name)
-            case ast.Compare(left=ast.Name(id=name), comparators=values):
-                for value in values:
-                    items = getattr(value, "elts", (value,))
-                    constants = [each.value for each in items if isinstance(each, ast.Constant)]
-                    uses.compared.setdefault(name, []).extend(constants)
-            case ast.For(target=ast.Name(id=member), iter=ast.Name(id=name)):
-                uses.members[name] = member
-            case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Name(id=name)):
-                uses.needs.setdefault(name, set()).add("[]")
-            case ast.Starred(value=ast.Name(id=name)) | ast.comprehension(iter=ast.Name(id=name)):
-                uses.needs.setdefault(name, set()).add("[]")
-            case ast.Subscript(value=ast.Name(id=name), slice=key):
-                is_key = isinstance(key, ast.Constant) and isinstance(key.value, str)
-                uses.needs.setdefault(name, set()).add("[key]" if is_key else "[]")
-            case ast.Attribute(value=ast.Name(id=name), attr=attribute):
-                uses.needs.setdefault(name, set()).add(attribute)
-                if attribute in _TEXT_METHODS:
-                    uses.texts.add(name)
+            case ast.Attribute(value=ast.Name(id=name), attr=method) if method in _TEXT_METHODS:
+                uses.texts.add(name)
+            case (
+                ast.Attribute(value=ast.Name(id=name))
+                | ast.Subscript(value=ast.Name(id=name))
+                | ast.Starred(value=ast.Name(id=name))
+                | ast.For(iter=ast.Name(id=name))
+                | ast.comprehension(iter=ast.Name(id=name))
+                | ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Name(id=name))
+            ):
+                uses.parts.add(name)
             case ast.Call(func=ast.Name(id=called), args=positional, keywords=keywords):
-                given = [*enumerate(positional), *((each.arg, each.value) for each in keywords)]
                 is_starred = any(isinstance(each, ast.Starred) for each in positional)
+                given: list[tuple[str | int, ast.expr]] = []
+                given += [] if is_starred else enumerate(positional)
+                given += [(each.arg, each.value) for each in keywords if each.arg]
                 for at, value in given:
-                    if at is None:
-                        continue
-                    if isinstance(value, ast.Name) and called == "isinstance":
-                        uses.given_up.add(value.id)
-                    elif isinstance(value, ast.Name) and called in _BY_ITEMS:
-                        uses.needs.setdefault(value.id, set()).add("[]")
-                    elif isinstance(value, ast.Name) and (isinstance(at, str) or not is_starred):
+                    if isinstance(value, ast.Name):
                         uses.passed.setdefault(value.id, []).append((called, at))
     return uses
 
@@ -175,20 +155,6 @@ def _walk_own(code: ast.AST) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, Definition | ast.Lambda):
             waiting += list_children(node)
-
-
-@functools.lru_cache(maxsize=1)
-def _collect_calls(module: ast.AST) -> _Calls:
-    calls: _Calls = {}
-    waiting: list[tuple[ast.AST, dict[str, ast.expr]]] = [(module, {})]
-    while waiting:
-        node, known = waiting.pop()
-        if isinstance(node, FunctionDefinition):
-            known = _list_annotated(node)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            calls.setdefault(node.func.id, []).append((node, known))
-        waiting += [(inner, known) for inner in list_children(node)]
-    return calls
 
 
 def _list_annotated(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast.expr]:
@@ -234,7 +200,8 @@ def _find_output_types(block: NaturalBlock, types: TypeReader) -> Iterator[State
             continue
         found = [*_read_uses(block, reference, uses, types)]
         found += [*_read_passed(name, uses, block.scope.module)]
-        if len(set(found)) == 1 and _allows_uses(found[0], name, uses):
+        is_whole = name not in uses.parts or not _SCALARS.issuperset(found)
+        if len(set(found)) == 1 and is_whole:
             written = f"<:{name}: {found[0]}>"
             yield StatedType(name, found[0], reference.start, reference.end, written)
 
@@ -252,26 +219,6 @@ def _read_uses(
             yield format_annotation(unquote(returns))
     if name in uses.texts:
         yield "str"
-
-
-_ATTRIBUTES = {kind.__name__: {*dir(kind)} for kind in (str, int, float, bool)}
-
-
-def _allows_uses(type_: str, name: str, uses: _Uses) -> bool:
-    """Return whether uses in code fit the type: no item of a number, no `None` for a plain text."""
-    compared, needs = uses.compared.get(name, ()), uses.needs.get(name, set())
-    if None in compared and "None" not in type_:
-        return False
-    values = set(re.findall(r"[\w-]+", type_)) if type_.startswith("Literal[") else set()
-    plain = "str" if '"' in type_ else "int" if values else type_
-    if plain not in _SCALARS:
-        return True
-    if plain != "str" and ("[]" in needs or name in uses.members):
-        return False
-    if "[key]" in needs or not needs - {"[]"} <= _ATTRIBUTES[plain]:
-        return False
-    kinds = {"str": (str,), "bool": (bool,)}.get(plain, (int, float))
-    return all(isinstance(each, kinds) and (not values or str(each) in values) for each in compared)
 
 
 def _read_passed(name: str, uses: _Uses, module: NameScope) -> Iterator[str]:
@@ -296,7 +243,7 @@ _UNSPECIFIC = (
 
 
 def _find_parameter_types(source: SourceFile, block: NaturalBlock) -> Iterator[StatedType]:
-    """Yield types of unannotated parameters that the block reads, from defaults, uses and calls."""
+    """Yield types of unannotated parameters that the block reads, from defaults and uses."""
     function = block.scope.node
     if not isinstance(function, FunctionDefinition):
         return
@@ -305,39 +252,18 @@ def _find_parameter_types(source: SourceFile, block: NaturalBlock) -> Iterator[S
     defaults = dict(
         zip([each.arg for each in reversed(positional)], reversed(arguments.defaults), strict=False)
     )
-    for position, parameter in enumerate(positional):
-        name = parameter.arg
+    for parameter in positional:
+        name, default = parameter.arg, defaults.get(parameter.arg)
         is_read = name in block.reads and name not in block.writes
         if parameter.annotation is not None or not is_read:
             continue
-        given = [_name_constant(defaults[name])] if name in defaults else []
-        given += _find_arguments(block, position, name)
-        found = [*given] + ["str"] * (name in _collect_uses(function).texts)
-        if found and set(found) <= {"str", "int", "float", "bool"} and len(set(found)) == 1:
-            start = source.get_offset(parameter.lineno, parameter.col_offset)
-            end, written = start + len(name), f"{name}: {found[0]}"
-            if (default := defaults.get(name)) is not None:
+        found = {"str"} if name in _collect_uses(function).texts else set()
+        if default is not None:
+            found.add(type(getattr(default, "value", None)).__name__)
+        if len(found) == 1 and found <= _SCALARS:
+            start, (type_,) = source.get_offset(parameter.lineno, parameter.col_offset), found
+            end, written = start + len(name), f"{name}: {type_}"
+            if default is not None:
                 first, end = source.get_span(default)
                 written += f" = {source.text[first:end]}"
-            yield StatedType(name, found[0], start, end, written)
-
-
-def _find_arguments(block: NaturalBlock, position: int, name: str) -> Iterator[str]:
-    """Yield types of the file's arguments for a top-level function's parameter; `?` if unknown."""
-    if block.scope.parent is None or block.scope.parent.kind != "module":
-        return
-    for call, known in _collect_calls(block.scope.module.node).get(block.scope.name, ()):
-        if position < len(call.args):
-            yield _name_constant(call.args[position], known)
-        for keyword in call.keywords:
-            if keyword.arg == name:
-                yield _name_constant(keyword.value, known)
-
-
-def _name_constant(value: ast.expr, known: Mapping[str, ast.expr] = MappingProxyType({})) -> str:
-    """Return a constant's type, or the annotation of a parameter that is passed on."""
-    if isinstance(value, ast.Name) and value.id in known:
-        return format_annotation(unquote(known[value.id]))
-    if isinstance(value, ast.JoinedStr):
-        return "str"
-    return type(value.value).__name__ if isinstance(value, ast.Constant) else "?"
+            yield StatedType(name, type_, start, end, written)

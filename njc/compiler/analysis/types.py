@@ -23,6 +23,7 @@ from njc.compiler.frontend.name_resolution import (
     Global,
     Local,
     NameScope,
+    ResolvedName,
     collect_bindings,
     list_bound_names,
     list_declared,
@@ -115,10 +116,19 @@ class TypeDefinitions:
 
     def find_home(self, name: str, scope: NameScope) -> NameScope | None:
         """Return a name's scope as seen in `scope`; None for builtins and type parameters."""
-        match resolve_name(name, scope, self.outputs):
+        match self._resolve(name, scope):
             case Local(home) | Global(home, True):
                 return home
         return None
+
+    def _resolve(self, name: str, scope: NameScope) -> ResolvedName:
+        if (place := (name, scope)) not in self._homes:
+            self._homes[place] = resolve_name(name, scope, self.outputs)
+        return self._homes[place]
+
+    @cached_property
+    def _homes(self) -> dict[tuple[str, NameScope], ResolvedName]:
+        return {}
 
     def is_import(self, name: str, scope: NameScope) -> bool:
         """Return whether only import statements bind the name that `scope` sees."""
@@ -179,7 +189,7 @@ class TypeDefinitions:
 
     def is_builtin(self, name: str, scope: NameScope) -> bool:
         """Return whether a name is a builtin, or is not bound in the module."""
-        home = resolve_name(name, scope, self.outputs)
+        home = self._resolve(name, scope)
         return isinstance(home, Global) and not home.known
 
     def identify(self, typed: Typed) -> tuple[str, tuple[NameScope | None, ...]]:
@@ -210,7 +220,7 @@ class TypeDefinitions:
 
     def _imported_name(self, name: str, scope: NameScope) -> str | None:
         """Return the dotted name that a name imports; a builtin's own name."""
-        match resolve_name(name, scope, self.outputs):
+        match self._resolve(name, scope):
             case Global(_, False):
                 return name if hasattr(builtins, name) else None
             case Local(home) | Global(home, True):

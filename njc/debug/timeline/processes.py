@@ -9,7 +9,6 @@ process ends.
 
 from __future__ import annotations
 
-import codecs
 import os
 import signal
 import subprocess
@@ -18,7 +17,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import Pipe
-from typing import IO, Any
+from typing import Any
 
 from njc.debug.timeline.channel import CHANNEL_VARIABLE, ChannelClosedError, ControlChannel, Json
 from njc.debug.timeline.happenings import RunSettings
@@ -47,11 +46,10 @@ class ProgramProcess:
         settings = self._settings
         ours, theirs = Pipe()
         with theirs:
-            process = self._process = subprocess.Popen(
+            self._process = subprocess.Popen(
                 [sys.executable, "-m", "njc.debug.timeline.debuggee"],
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stdout=2,  # what does not go through `sys.stdout`
                 cwd=settings.folder,
                 env={
                     **os.environ,
@@ -64,8 +62,6 @@ class ProgramProcess:
                 start_new_session=True,
             )
         self._channel = channel = ControlChannel(ours)
-        for name, stream in (("stdout", process.stdout), ("stderr", process.stderr)):
-            threading.Thread(target=self._follow, args=(name, stream), daemon=True).start()
         threading.Thread(target=self._read, args=(channel,), daemon=True).start()
         channel.send(message)
 
@@ -84,17 +80,6 @@ class ProgramProcess:
         with suppress(subprocess.TimeoutExpired):
             return self._process.wait(10.0) if self._process is not None else None
         return None
-
-    def _follow(self, name: str, stream: IO[bytes]) -> None:
-        """Report the bytes that a process writes directly to a file descriptor."""
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        with stream:
-            while True:
-                data = os.read(stream.fileno(), 65536)
-                if text := decoder.decode(data, final=not data):
-                    self._receive({"output": text, "stream": name, "muted": False, "direct": True})
-                if not data:
-                    return
 
     def _read(self, channel: ControlChannel) -> None:
         message: dict[str, Any] | None = {}

@@ -363,7 +363,7 @@ class RunController:
             case {"hit": _, "step": int(number)}:
                 self._hits.append(number)
             case {"output": str(text), "stream": str(stream), "muted": is_muted}:
-                if not (is_muted or (message.get("direct") and self._is_going_back)):
+                if not is_muted:
                     self._report(OutputWritten(stream, text))
             case {"input": int(position), "size": int(size)}:
                 self._input_request = position, size

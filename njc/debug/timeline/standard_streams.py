@@ -1,8 +1,8 @@
 """The standard streams of a controlled program: output goes to the debugger, input comes from it.
 
 While steps are replayed, output is not sent and the same input is given again. Not detected: direct
-use of the file descriptors, for example by child processes; its output appears again, and file
-descriptor 0 is empty.
+use of the file descriptors, for example by child processes; its output goes to the debugger's
+standard error, and appears again when steps are replayed, and file descriptor 0 is empty.
 """
 
 from __future__ import annotations

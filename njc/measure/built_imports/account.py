@@ -1,30 +1,27 @@
-"""The files of a build that a command imported, as recorded by the command's processes.
+"""Whether a command imported a build, as its processes note.
 
     environment = make_build_environment(build, out, folder)
     subprocess.run(words, env=environment)
-    find_import_problem(build, folder)      "it executed src/mail.njpy in place of out/mail.py; ..."
+    find_import_problem(folder)             "it executed no compiled file; have the command ..."
 
-A run measures the build if it executed at least one of the build's files unchanged, and no source
-or other compiled form. Not detected: processes that do not inherit the environment, and `python
--I`, `-E` and `-S`.
+A run measures the build if it executed at least one of the build's files. Not detected: what else
+it executed, by a loader or as a program; files that the command changes; processes that do not
+inherit the environment, and `python -I`, `-E` and `-S`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from njc.compiler.codegen.header import parse_header
-from njc.project.units import Unit, format_path
-from njrt.data.message_json import parse_json_lines
+from njc.project.units import Unit
 from njrt.data.records import asdict, record
 
-_SETTINGS, _ACCOUNT = "build.json", "imports.jsonl"
-_IN_PLACE_HINT = "import it by its name, or run `{out}/FILE.py`"
-_NOTHING_HINT = (
+_SETTINGS, _MARK = "build.json", "imported"
+_HINT = (
     "have the command import them by name or run `{out}/FILE.py`, and keep PYTHONPATH and"
     " NJC_BUILD_IMPORTS in the environment of the processes that it starts, without `python -I`,"
     " `-E` or `-S`"
@@ -41,8 +38,6 @@ class BuiltFile:
     output: Path
     source_digest: str
     """The source digest, as in the compiled file's header."""
-    digest: str
-    """The SHA-256 of the compiled file."""
 
 
 def describe_build(units: Iterable[Unit]) -> tuple[BuiltFile, ...]:
@@ -50,19 +45,17 @@ def describe_build(units: Iterable[Unit]) -> tuple[BuiltFile, ...]:
     build = []
     for unit in units:
         if not unit.is_copy:
-            compiled = unit.output.read_bytes()
-            header, digest = parse_header(compiled), hashlib.sha256(compiled).hexdigest()
+            header = parse_header(unit.output.read_bytes())
             source, output = unit.source.resolve(), unit.output.resolve()
-            of_source = header.digest if header else ""
-            build.append(BuiltFile(unit.path, source, output, of_source, digest))
+            build.append(BuiltFile(unit.path, source, output, header.digest if header else ""))
     return tuple(build)
 
 
 def make_build_environment(build: Sequence[BuiltFile], out: Path, folder: Path) -> dict[str, str]:
-    """Return an environment that imports the build in `out` and records the imports in `folder`."""
-    account, settings = folder / _ACCOUNT, folder / _SETTINGS
-    account.unlink(missing_ok=True)
-    listed = {"account": account, "files": [asdict(file) for file in build]}
+    """Return an environment that imports the build in `out`, and notes it in `folder`."""
+    mark, settings = folder / _MARK, folder / _SETTINGS
+    mark.unlink(missing_ok=True)
+    listed = {"mark": mark, "files": [asdict(file) for file in build]}
     settings.write_text(json.dumps(listed, default=str), encoding="utf-8")
     child = Path(__file__).parent / "child"
     paths = [str(child), str(out), os.environ.get("PYTHONPATH", "")]
@@ -76,24 +69,6 @@ def make_build_environment(build: Sequence[BuiltFile], out: Path, folder: Path) 
     }
 
 
-def find_import_problem(build: Sequence[BuiltFile], folder: Path) -> str:
+def find_import_problem(folder: Path) -> str:
     """Return the problem, with advice, if a command did not execute the build; or else ""."""
-    account = folder / _ACCOUNT
-    text = account.read_text(encoding="utf-8") if account.exists() else ""
-    executed = list(parse_json_lines(text.splitlines()))
-    digests = {str(file.output): file.digest for file in build}
-    for line in executed:
-        if line["output"] and line["digest"] != digests[line["output"]]:
-            return _describe_replaced_file(line)
-    if any(line["output"] for line in executed):
-        return ""
-    others = sorted({format_path(Path(line["file"])) for line in executed})
-    found = f", but {' and '.join(others)} of the same name" if others else ""
-    return f"it executed no compiled file{found}; {_NOTHING_HINT}"
-
-
-def _describe_replaced_file(line: Mapping[str, str]) -> str:
-    output, file = (format_path(Path(line[name])) for name in ("output", "file"))
-    if output == file:
-        return f"{output} was changed after it was built"
-    return f"it executed {file} in place of {output}; {_IN_PLACE_HINT}"
+    return "" if (folder / _MARK).exists() else f"it executed no compiled file; {_HINT}"

@@ -17,7 +17,7 @@ from njrt.data.private_files import read_file
 from njrt.data.records import field, record
 from njrt.errors import ConfigurationError
 from njrt.messages import read_float
-from njrt.values.dataclass_json import InvalidJsonError, from_json, make_json_value
+from njrt.values.dataclass_json import NO_OTHER_KEYS, InvalidJsonError, from_json, make_json_value
 from njrt.values.rendering.writer import escape_unprintable
 
 _ABSENT = "absent: a case without a result to expect"
@@ -27,6 +27,7 @@ _ABSENT = "absent: a case without a result to expect"
 class Case:
     """One case. At least one of `expect`, `after` and `check` is given."""
 
+    __pydantic_config__ = NO_OTHER_KEYS
     inputs: dict[str, Any]
     expect: Any = _ABSENT
     after: dict[str, Any] = field(default_factory=dict)
@@ -76,15 +77,12 @@ def read_cases(path: Path) -> list[NumberedCase]:
 
 
 def _read_case(line: str, place: str) -> Case:
-    known = ", ".join(Case.__dataclass_fields__)
     try:
         from_json(line, Case)
     except InvalidJsonError as error:
+        known = ", ".join(Case.__dataclass_fields__)
         raise ConfigurationError(f"{place}: {error}; the fields of a case are {known}") from None
     fields = json.loads(line, parse_float=read_float)
-    if unknown := fields.keys() - {*Case.__dataclass_fields__}:
-        name = min(unknown)
-        raise ConfigurationError(f"{place}: unknown field `{name}`; the fields are {known}")
     for name in ("expect", "after") & fields.keys():  # 1e999 and NaN in the same form as in results
         fields[name] = make_json_value(fields[name])
     case = Case(**fields)

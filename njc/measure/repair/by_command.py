@@ -185,7 +185,7 @@ def _repair_hole(
     def run(code: str) -> CommandEvaluation:
         if code == entry.code:
             return program.test_entry(file, hole, entry)
-        final = normalize_code(code, hole)
+        final = normalize_code(code)
         proposed = replace(entry, code=final, digest=hash_code(final))
         found = program.test_entry(file, hole, proposed)
         # A test that depends on time or chance may pass with any code.

@@ -90,7 +90,7 @@ def run_test_command(
         )
         output = tail.decode("utf-8", "replace")
         trace = _read_last_trace(Path(folder) / "steps")
-        problem = find_import_problem(build, Path(folder))
+        problem = find_import_problem(Path(folder))
     if exit_code == TIMEOUT_EXIT_CODE:
         output += f"\nstopped after {seconds:g} seconds"
     result = CommandResult(exit_code, output.strip()[-MAX_OUTPUT_CHARS:], trace)

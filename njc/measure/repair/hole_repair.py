@@ -110,7 +110,7 @@ def make_repaired_entry(
     )
     if repaired.code == began.code:
         return kept
-    code = normalize_code(repaired.code, hole)
+    code = normalize_code(repaired.code)
     return replace(
         kept,
         code=code,

@@ -1,11 +1,10 @@
 """MCP servers' tools as functions, for the modules that `njc mcp add` writes (extra `mcp`)."""
 
-from njrt.mcp.results import Resource, ToolConnectionError, ToolError, ToolText, ToolTimeoutError
+from njrt.mcp.results import ToolConnectionError, ToolError, ToolText, ToolTimeoutError
 from njrt.mcp.server import McpServer
 
 __all__ = [
     "McpServer",
-    "Resource",
     "ToolConnectionError",
     "ToolError",
     "ToolText",

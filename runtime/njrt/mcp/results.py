@@ -12,7 +12,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from njrt.data.media import Audio, Image
-from njrt.data.records import record
 from njrt.values.dataclass_json import InvalidJsonError, validate_value
 
 if TYPE_CHECKING:
@@ -31,16 +30,7 @@ class ToolConnectionError(ToolError, ConnectionError):
     """The server cannot be reached, or the connection was lost during a call."""
 
 
-@record
-class Resource:
-    """A resource in a result: its content, or only its address if the server sent a link."""
-
-    uri: str
-    content: str | bytes | None = None
-    media_type: str = ""
-
-
-Part = str | Image | Audio | Resource
+Part = str | bytes | Image | Audio
 
 
 class ToolText(str):
@@ -81,19 +71,21 @@ def read_result(result: CallToolResult, expected: Any, is_wrapped: bool) -> Any:
 
 
 def _read_part(part: ContentBlock) -> Part:
+    """Return a part; a resource is its content, a link its address."""
+    from mcp.types import TextResourceContents
+
     match part.type:
         case "text":
             return part.text
         case "resource_link":
-            return Resource(str(part.uri), None, part.mime_type or "")
+            return part.uri
         case "resource":
             held = part.resource
-            blob = getattr(held, "blob", None)
-            content = getattr(held, "text", "") if blob is None else base64.b64decode(blob)
-            return Resource(str(held.uri), content, held.mime_type or "")
-        case "image" | "audio":
-            content = base64.b64decode(part.data)
-            try:
-                return (Image if part.type == "image" else Audio)(content, part.mime_type)
-            except ValueError:  # its bytes are of no kind that models take
-                return Resource("", content, part.mime_type)
+            if isinstance(held, TextResourceContents):
+                return held.text
+            return base64.b64decode(held.blob)
+    content = base64.b64decode(part.data)
+    try:
+        return (Image if part.type == "image" else Audio)(content, part.mime_type)
+    except ValueError:  # its bytes are of no kind that models take
+        return content

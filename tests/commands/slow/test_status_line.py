@@ -19,7 +19,9 @@ from case_programs import read_program
 from loopback import Answer, Stream
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.status_line import StatusLine, is_status_shown
-from njrt.events import Streamed
+from njrt.data.outcome import Completed
+from njrt.events import Asked, Began, Ended, Replied, Streamed, Unanswered
+from njrt.messages import ModelMessage, Reply, Request, Usage
 from openai_server import OpenAIServer, says, split_completion
 from waiting import HANG_SECONDS
 
@@ -142,12 +144,20 @@ def test_nothing_is_painted_if_less_output_is_wanted(here: Workplace) -> None:
     assert written == "first\r\nno end of line: Good morning, Ida\r\nlast\r\n"
 
 
+def make_asked(run: str, place: str) -> Asked:
+    return Asked(run, 0.0, Request("", (), place=place))
+
+
+def make_replied(run: str, usage: Usage) -> Replied:
+    return Replied(run, 0.0, 1, Reply(ModelMessage(""), usage=usage), 1.0)
+
+
 def test_a_quick_call_is_not_shown() -> None:
     terminal = io.StringIO()
     line = StatusLine(terminal)
     for number in range(50):
-        line.begin_call("r-1", f"shop.njpy:{number}")
-        line.end_call("r-1")
+        line(make_asked("r-1", f"shop.njpy:{number}"))
+        line(Unanswered("r-1", 0.0, 1, OSError(), 0.0))
     line.close()
     assert terminal.getvalue() == ""
 
@@ -163,27 +173,17 @@ def test_nothing_is_painted_or_streamed_in_a_pipe(here: Workplace) -> None:
     )
 
 
-def test_compare_shows_the_calls_of_the_command(here: Workplace) -> None:
-    here.write({"prog.njpy": PROGRAM})
-    slow = Answer(says(REPLY).body, after=1.6)
-    arguments = ["--modes", "live", "-n", "1", "prog.njpy", "--", sys.executable, "{out}/prog.py"]
-    with OpenAIServer([slow], vendor=False, models=("local",)) as server:
-        written = run_on_terminal(here, "compare", *arguments, environ=ask_server(server))
-    assert any(text.startswith("prog.njpy:4") for text in find_painted(written))
-    assert "live 1/1: passed" in Screen(written).text
-
-
 def test_the_line_counts_calls_tokens_and_cost() -> None:
     with open(os.devnull, "w") as terminal:
         line = StatusLine(terminal)
         try:
-            line.begin_run("r-1", "gpt-4.1")
-            line.begin_call("r-1", "shop.njpy:3")
-            line.end_call("r-1", 1200, 0.25)
-            line.end_call("r-1", 99, 9.0)  # there is no such call any more
-            line.end_run("r-1", 2)
-            line.begin_call("r-1", "shop.njpy:3")
-            line.begin_call("r-2", "other.njpy:7")
+            line(Began("r-1", 0.0, "shop.njpy:3", "gpt-4.1"))
+            line(make_asked("r-1", "shop.njpy:3"))
+            line(make_replied("r-1", Usage(1000, 200, usd=0.25)))
+            line(make_replied("r-1", Usage(90, 9, usd=9.0)))  # there is no such call any more
+            line(Ended("r-1", 0.0, Completed(), 1.0, warnings=("one", "two")))
+            line(make_asked("r-1", "shop.njpy:3"))
+            line(make_asked("r-2", "other.njpy:7"))
             line.receive_streamed(Streamed("r-1", 0.0, 1, "total = 7\n\x1b[2J" + "x" * 500))
             shown = line.describe(time.monotonic() + 12)
         finally:

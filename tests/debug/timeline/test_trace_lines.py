@@ -18,7 +18,6 @@ from njc.debug.trace_lines import (
     EventLine,
     PerformedLine,
     RepliedLine,
-    TraceReader,
     UnreadableLine,
     parse_trace,
     read_trace,
@@ -57,20 +56,6 @@ def test_a_written_trace_is_read(tmp_path: Path) -> None:
     assert (second.changes, second.result) == ({"total": "int = 7"}, "completed")
     assert (ended.changes, ended.digest) == ({}, second.digest)
     assert len({began.digest, first.digest, second.digest}) == 3
-
-
-def test_a_file_that_grows_is_read_line_by_line(tmp_path: Path) -> None:
-    whole, growing = tmp_path / "whole.jsonl", tmp_path / "growing.jsonl"
-    trace_block(whole, run("total = 7", done=True))
-    data = whole.read_bytes()
-    growing.write_bytes(b"")
-    reader, found = TraceReader(growing), []
-    for start in range(0, len(data), 100):
-        with growing.open("ab") as file:
-            file.write(data[start : start + 100])
-        found += reader.read_new()
-    assert found == list(read_trace(whole))
-    assert reader.read_new() == []
 
 
 LINE = b'{"event": "ended", "run": "r", "at": "2026-03-01T09:30:00Z", "outcome": "failed", "seconds": 1}'

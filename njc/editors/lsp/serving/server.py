@@ -5,7 +5,8 @@
     700 ms later         all findings and hints are published
 
 Answers about a place are computed on the main thread; findings, and answers about a whole text, on
-threads of pygls. Requests about a text that is not open have no answer.
+threads of pygls, whose own texts are not used: their lines also end at form feeds and U+2028.
+Requests about a text that is not open have no answer.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
-from pygls.protocol import LanguageServerProtocol, lsp_method
+from pygls.protocol import LanguageServerProtocol
 
 from njc import __version__
 from njc.compiler.frontend.diagnostics import Diagnostic
@@ -42,11 +43,8 @@ PAUSE_SECONDS = 0.7
 log = logging.getLogger("njc.editors.lsp")
 
 
-class NaturalProtocol(LanguageServerProtocol):
-    """The protocol of pygls, without its texts, whose lines also end at form feeds and U+2028.
-
-    Handled notifications are forgotten; pygls would keep some data for each.
-    """
+class ForgettingProtocol(LanguageServerProtocol):
+    """The protocol of pygls, which would keep some data for each notification."""
 
     def _execute_handler(self, msg_id: int | str, *arguments: Any, **keywords: Any) -> None:
         super()._execute_handler(msg_id, *arguments, **keywords)
@@ -57,23 +55,9 @@ class NaturalProtocol(LanguageServerProtocol):
         if self._request_futures.get(msg_id) is future:
             del self._request_futures[msg_id]
 
-    @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
-    def lsp_text_document__did_open(self, params: lsp.DidOpenTextDocumentParams) -> Any:
-        yield self.fm.features[lsp.TEXT_DOCUMENT_DID_OPEN], (params,), None
-
-    @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
-    def lsp_text_document__did_change(self, params: lsp.DidChangeTextDocumentParams) -> Any:
-        yield self.fm.features[lsp.TEXT_DOCUMENT_DID_CHANGE], (params,), None
-
-    @lsp_method(lsp.TEXT_DOCUMENT_DID_CLOSE)
-    def lsp_text_document__did_close(self, params: lsp.DidCloseTextDocumentParams) -> Any:
-        yield self.fm.features[lsp.TEXT_DOCUMENT_DID_CLOSE], (params,), None
-
 
 class NaturalLanguageServer(LanguageServer):
     """A server for one client (state: open documents, pending findings)."""
-
-    protocol: NaturalProtocol
 
     def __init__(self) -> None:
         super().__init__(
@@ -81,7 +65,7 @@ class NaturalLanguageServer(LanguageServer):
             __version__,
             lsp.TextDocumentSyncKind.Full,
             max_workers=2,
-            protocol_cls=NaturalProtocol,
+            protocol_cls=ForgettingProtocol,
         )
         self.documents: dict[str, Document] = {}
         self.files = WorkspaceFiles(os.environ)

@@ -1,18 +1,16 @@
-"""Makes Python import a build and record imports; Python runs this if its folder is on PYTHONPATH.
+"""Makes Python import a build, and say so; Python runs this if its folder is on PYTHONPATH.
 
     NJC_BUILD_IMPORTS=/tmp/y/build.json
-        {"account": "/tmp/y/imports.jsonl", "files": [{"source": ..., "output": ...}]}
+        {"mark": "/tmp/y/imported", "files": [{"source": ..., "output": ...}]}
 
 If a search for a module finds its source, or another file compiled from it, the build is imported
-instead. Each executed file with a source's name adds a line to the account: the file, its digest,
-and its output. Only the standard library is imported, because the program's Python may not have
-njc. Another `sitecustomize` is imported first.
+instead, and the file `mark` is made; also if the program is a file of the build. Only the standard
+library is imported, because the program's Python may not have njc. Another `sitecustomize` is
+imported first.
 """
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import json
 import os
 import re
@@ -22,7 +20,6 @@ from contextlib import suppress
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import spec_from_file_location
 from types import CodeType
-from typing import Any
 
 BUILD_VARIABLE = "NJC_BUILD_IMPORTS"
 BLOCK_VARIABLE = "NJC_TRACE_BLOCK"
@@ -32,8 +29,8 @@ _HEADER = re.compile(rb"# compiled by njc \S+ from ([^\r\n]+) \(sha256 ([0-9a-f]
 class BuildFinder:
     """Finds a build's modules, and knows their sources, outputs and other compiled forms."""
 
-    def __init__(self, files: Sequence[Mapping[str, str]]) -> None:
-        self._files = files
+    def __init__(self, files: Sequence[Mapping[str, str]], mark: str) -> None:
+        self._files, self._mark = files, mark
         self._outputs = {
             file[key]: file["output"] for file in files for key in ("source", "output")
         }
@@ -46,8 +43,10 @@ class BuildFinder:
         name = fullname.rpartition(".")[2]
         for entry in (sys.path if path is None else path) if name in self._names else ():
             if file := _find_file(fullname, os.path.join(entry or os.getcwd(), name)):
-                output = self.find_output(file)
-                return _make_spec(fullname, output, file) if output else None
+                if output := self.find_output(file):
+                    leave_mark(self._mark)
+                    return _make_spec(fullname, output, file)
+                return None
         return None
 
     def find_output(self, file: str) -> str:
@@ -62,15 +61,6 @@ class BuildFinder:
                     if built["path"] == path or built["source_digest"] == digest:
                         return built["output"]
         return ""
-
-    def describe_module(self, file: str) -> Mapping[str, str] | None:
-        """Describe an executed file, if it has a source's name."""
-        if _name_module(file) not in self._names:
-            return None
-        place = os.path.realpath(file)
-        with open(place, "rb") as opened:
-            digest = hashlib.sha256(opened.read()).hexdigest()
-        return {"output": self.find_output(place), "file": place, "digest": digest}
 
 
 def _find_file(fullname: str, place: str) -> str:
@@ -113,26 +103,19 @@ def _make_spec(fullname: str, output: str, found: str) -> ModuleSpec | None:
 
 
 def use_build(settings: str) -> None:
-    """Import a build from now on, and record each executed module of it in the account."""
+    """Import a build from now on, and leave a mark when a file of it is executed."""
     with open(settings, encoding="utf-8") as opened:
         build = json.load(opened)
-    finder = BuildFinder(build["files"])
+    sys.meta_path.insert(0, BuildFinder(build["files"], build["mark"]))
+    outputs = {file["output"] for file in build["files"]}
+    if not outputs.isdisjoint(map(os.path.realpath, sys.orig_argv)):
+        leave_mark(build["mark"])
 
-    @functools.cache
-    def write(file: str) -> None:
-        with suppress(OSError, ValueError):
-            if line := finder.describe_module(file):
-                with open(build["account"], "a", encoding="utf-8") as account:
-                    account.write(json.dumps(line) + "\n")
 
-    def observe(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "exec":
-            code = arguments[0]
-            if isinstance(code, CodeType) and code.co_name == "<module>":
-                write(code.co_filename)
-
-    sys.meta_path.insert(0, finder)
-    sys.addaudithook(observe)
+def leave_mark(file: str) -> None:
+    """Make an empty file."""
+    with suppress(OSError), open(file, "wb"):
+        pass
 
 
 def import_next() -> None:
