@@ -101,8 +101,8 @@ def parse_options(text: str) -> WrittenOptions:
         call = None
     if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
         is_closed = text.endswith(")")
-        problem = "options are keyword arguments" if is_closed else "`)` is missing on this line"
-        return WrittenOptions(problems=(OptionProblem(0, len(text), problem),))
+        message = "options are keyword arguments" if is_closed else "`)` is missing on this line"
+        return WrittenOptions(problems=(OptionProblem(0, len(text), message),))
     settings: dict[str, Any] = {}
     interface: InterfaceName | None = None
     ahead: int | None = None
