@@ -549,7 +549,7 @@ def test_ref_takes_objects_and_never_copies() -> None:
         (Annotated[Ref[Note] | None, Aliases("n")], lambda part: part),
         (list[Ref[Note] | int], lambda part: [3, part]),
     ],
-    ids=range(5),
+    ids=range(4),
 )
 def test_ref_inside_of_a_type_takes_objects_and_never_copies(
     declared: Any, wrap: Callable[[Any], Any]
