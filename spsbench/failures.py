@@ -4,18 +4,14 @@
     classify_failure("EffectLimitError: ...")         "limit"
     classify_failure(None)                            "wrong result"
 
-    classify_refusal("SyntaxError: invalid syntax")   "syntax error"
-
 Rules cannot detect whether a model reasoned badly or invented something: the paper's categories
-`Reasoning` and `Hallucination` are both `wrong result` here. A refusal is classified by its first
-line.
+`Reasoning` and `Hallucination` are both `wrong result` here.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 FailureCategory = Literal[
@@ -57,44 +53,6 @@ FailureCategory = Literal[
     unsayable                    the effect set cannot express the code (scripted models only)
     unclassified                 none of these
 """
-
-ErrorCategory = Literal[
-    "state op error",
-    "forbidden variable",
-    "type error",
-    "syntax error",
-    "function call error",
-    "index error",
-    "other",
-]
-"""The category of a refused effect, as in the paper's table 10.
-
-    state op error       an effect that does not exist, has wrong arguments, or is not possible here
-    forbidden variable   a name that is unbound, unknown or read-only
-    type error           a value does not have the assumed type
-    syntax error         the code is not valid Python
-    function call error  a call with the wrong arguments
-    index error          a key or position that does not exist
-"""
-
-Recovery = Literal["correction", "ignored error", "workaround", "retry", "not recovered"]
-"""The model's next step, as in the paper's table 11.
-
-    correction       the same effect again, changed, and executed
-    retry            the same effect again, unchanged
-    workaround       another effect instead, executed
-    ignored error    the next effect ended the block
-    not recovered    the next effect was also refused, or there was none
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class EffectError:
-    """A refused effect, and the model's next step."""
-
-    category: ErrorCategory
-    recovery: Recovery
-
 
 _TYPES_BY_CATEGORY: Mapping[FailureCategory, tuple[str, ...]] = {
     "unsayable": ("UnsupportedCodeError",),
@@ -140,33 +98,3 @@ def classify_failure(
 def parse_error_type(error: str) -> str:
     """Return the type of an exception written as `Type: message` or `Type('message')`."""
     return re.split(r"[:(]", error, maxsplit=1)[0].strip()
-
-
-_REFUSAL_PATTERNS: tuple[tuple[str, ErrorCategory], ...] = (
-    (
-        r"^(syntax error|SyntaxError|IndentationError|TabError)|cannot be read as Python",
-        "syntax error",
-    ),
-    (r"^TypeError: .*(argument|takes no)|^TypeError: .*not callable", "function call error"),
-    (r"^(TypeError|AttributeError|ValueError)|does not fit its type", "type error"),
-    (r"^(IndexError|KeyError)", "index error"),
-    (
-        r"^(NameError|UnboundLocalError)|there is no variable|not visible|read-only|not bound",
-        "forbidden variable",
-    ),
-    (
-        r"there is no tool|are not a JSON object|needs `|takes no `|send \{|must be one expression"
-        r"|possible here|cannot be imported|is refused in a block|needs a call, not code"
-        r"|only exceptions can be raised",
-        "state op error",
-    ),
-)  # fmt: skip
-
-
-def classify_refusal(message: str) -> ErrorCategory:
-    """Return the category of a refusal, judged by its first line."""
-    first = message.strip().split("\n")[0]
-    for pattern, category in _REFUSAL_PATTERNS:
-        if re.search(pattern, first):
-            return category
-    return "other"

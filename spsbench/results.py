@@ -25,7 +25,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from annotated_types import MinLen
 
 from njrt.values.dataclass_json import InvalidJsonError, from_json
-from spsbench.failures import EffectError, FailureCategory
+from spsbench.failures import FailureCategory
 
 Timestamp = str
 """ISO 8601, in UTC."""
@@ -186,8 +186,6 @@ class TrialResult(Trial):
     """The digest of the program and its checks; empty in results older than digests."""
     reused_calls: int = 0
     """How many of `calls` and `build_calls` a cache answered, without tokens and cost."""
-    effect_errors: tuple[EffectError, ...] = ()
-    """Each refused effect, and the model's next step."""
 
     @property
     def share(self) -> float:

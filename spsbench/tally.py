@@ -1,4 +1,4 @@
-"""Count a trace file's events: blocks, effects, calls, tokens, cost, and recoveries from refusals.
+"""Count a trace file's events: blocks, effects, calls, tokens, cost.
 
     count_trace(lines)   ->  TraceCounts(blocks=1, effects=2, calls=2, usage=TrialUsage(...), ...)
 
@@ -7,12 +7,12 @@ A trace is written event by event, so the trace of a killed trial can be counted
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 
 from njrt.data.message_json import parse_json_lines
 from njrt.messages import Json
-from spsbench.failures import EffectError, Recovery, classify_refusal
 from spsbench.results import TrialUsage, group_by
 
 
@@ -30,7 +30,8 @@ class TraceCounts:
     cost: float | None = 0.0
     raised: tuple[str, ...] = ()
     """The exceptions that blocks raised on purpose."""
-    errors: tuple[EffectError, ...] = ()
+    given_up: int = 0
+    """The number of traces in which a block ended right after a refused effect."""
     unanswered: tuple[str, ...] = ()
     """The errors of calls that had no reply."""
 
@@ -43,11 +44,6 @@ class TraceCounts:
         is_priced = self.cost is not None and other.cost is not None
         cost = (self.cost or 0.0) + (other.cost or 0.0) if is_priced else None
         return TraceCounts(**sums, cost=cost)
-
-    @property
-    def has_given_up(self) -> bool:
-        """Whether a block ended right after a refused effect, ignoring the error."""
-        return any(error.recovery == "ignored error" for error in self.errors)
 
 
 def count_trace(lines: Iterable[str]) -> TraceCounts:
@@ -72,39 +68,25 @@ def count_trace(lines: Iterable[str]) -> TraceCounts:
         usage=usage,
         cost=None if None in paid else sum(paid, 0.0),
         raised=tuple(event["error"] for event in ended if event["outcome"] == "raised"),
-        errors=tuple(_find_effect_errors(events)),
+        given_up=int(_has_given_up(events)),
         unanswered=tuple(event["error"] for event in events if event["event"] == "unanswered"),
     )
 
 
-def _find_effect_errors(events: Sequence[Json]) -> Iterator[EffectError]:
-    """Yield the refused effects of all runs, each with the effect that follows in its run."""
-    performed = group_by(
-        (event for event in events if event["event"] == "performed"), lambda event: event["run"]
+def _has_given_up(events: Iterable[Json]) -> bool:
+    """Return whether an effect that only ends a block follows another one that was refused."""
+    performed = (event for event in events if event["event"] == "performed")
+    return any(
+        before["kind"] == "refusal" != after["kind"]
+        and _name(after["effect"]) in ENDING_EFFECTS
+        and _name(before["effect"]) not in ENDING_EFFECTS
+        for effects in group_by(performed, lambda event: event["run"]).values()
+        for before, after in pairwise(effects)
     )
-    for effects in performed.values():
-        for effect, following in zip(effects, [*effects[1:], None], strict=True):
-            if effect["kind"] == "refusal":
-                yield EffectError(
-                    classify_refusal(effect["result"]), _classify_recovery(effect, following)
-                )
 
 
 ENDING_EFFECTS = ("done", "goto", "break", "continue", "return", "raise")
 """Effects that do nothing but end a block."""
-
-
-def _classify_recovery(refused: Json, following: Json | None) -> Recovery:
-    if following is None:
-        return "not recovered"
-    before, after = refused["effect"], following["effect"]
-    if before == after:
-        return "retry"
-    if following["kind"] == "refusal":
-        return "not recovered"
-    if _name(after) in ENDING_EFFECTS and _name(before) not in ENDING_EFFECTS:
-        return "ignored error"
-    return "correction" if _name(before) == _name(after) else "workaround"
 
 
 def _name(effect: Json) -> str:

@@ -6,7 +6,7 @@
         )),
     ))
 
-    check_task(task, program)     (CheckResult("words", "the average is 2.0", True), ...)
+    check_case(case, program)     (CheckResult("words", "the average is 2.0", True), ...)
 
 A case makes new inputs each time it is played, and returns the objects to check: a result, an
 object that the program should change, or an exception. Checks concern state, never wording. Every
@@ -78,11 +78,6 @@ class CheckResult:
     check: str
     passed: bool
     error: str | None = None
-
-
-def check_task(task: Task, program: ModuleType) -> tuple[CheckResult, ...]:
-    """Play all cases of a task in order, and check them."""
-    return tuple(result for case in task.cases for result in check_case(case, program))
 
 
 def check_case(case: Case, program: ModuleType) -> tuple[CheckResult, ...]:

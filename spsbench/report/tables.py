@@ -32,7 +32,7 @@ from spsbench.report.measures import (
     format_lead,
     summarize_method,
 )
-from spsbench.results import BENCHMARK_KINDS, BenchmarkRun, Results, TrialResult, group_by
+from spsbench.results import BENCHMARK_KINDS, BenchmarkRun, Results, group_by
 from spsbench.script import SCRIPTED
 from spsbench.studies.graph_asking import COLUMNS as GRAPH_COLUMNS
 from spsbench.studies.graph_asking import group_graph_results, make_graph_row
@@ -57,7 +57,7 @@ def write_report(files: Mapping[str, Results]) -> Iterator[str]:
             "## Beside the paper\n\n"
             f"The paper is *{PUBLISHED.title}*; its rows are quoted. {PAPER_NOTE}"
         )
-        yield from map(format_table, [build_paper_table(rows), *build_count_tables(rows)])
+        yield from map(format_table, [build_paper_table(rows), build_failure_table(rows)])
     if data.asked:
         yield format_table(build_graph_table(data))
     yield "## How this was measured"
@@ -252,51 +252,31 @@ FAILURE_ROWS = {
     "Incorrect State Op": "incorrect state operation",
     "Hallucination": "",
 }
-ERROR_ROWS = {
-    "State Op Error": "state op error",
-    "Forbidden Var": "forbidden variable",
-    "Type Error": "type error",
-    "Syntax Error": "syntax error",
-    "Function Call Error": "function call error",
-    "Index Error": "index error",
-}
-RECOVERY_ROWS = {
-    name: name.lower()
-    for name in ("Correction", "Ignored Error", "Workaround", "Retry", "Not Recovered")
-}
-FindCategories = Callable[[TrialResult], Sequence[str]]
-COUNTED: Mapping[int, tuple[Mapping[str, str], FindCategories]] = {
-    9: (
-        FAILURE_ROWS,
-        lambda result: [result.failure.category if result.failure else "passed"],
-    ),
-    10: (ERROR_ROWS, lambda result: [error.category for error in result.effect_errors]),
-    11: (RECOVERY_ROWS, lambda result: [error.recovery for error in result.effect_errors]),
-}
 ANALYSED_METHODS = ("nightjar", "direct", "natural")
 
 
-def build_count_tables(rows: Sequence[MethodSummary]) -> Iterator[Table]:
-    """Yield tables 9, 10 and 11: a row a category, a column a paper's model and method of ours."""
-    shown = [row for row in rows if row.method in ANALYSED_METHODS]
-    for number, (names, find) in COUNTED.items():
-        published = PUBLISHED_TABLES[number]
-        printed = {title: cells for title, *cells in published.rows}
-        counts = [Counter(name for each in row.results for name in find(each)) for row in shown]
-        others = sorted({name for count in counts for name in count} - set(names.values()))
-        blank = [EMPTY] * (len(published.columns) - 1)
-        cells = [
-            (title, *printed.get(title, blank), *(format_count(count, name) for count in counts))
-            for title, name in (*names.items(), *zip(others, others, strict=True))
-        ]
-        total = ("Total", *printed["Total"], *(f"{count.total()}" for count in counts))
-        columns = (
-            "category",
-            *(f"{model}, paper" for model in published.columns[1:]),
-            *(f"{row.setting}, {row.method}" for row in shown),
-        )
-        notes = (published.note, *[FAILURE_NOTE] * (number == 9))
-        yield Table(columns, [*cells, total], 1, f"Table {number}. {published.title}", notes)
+def build_failure_table(rows: Sequence[MethodSummary]) -> Table:
+    """Return table 9: a row a category, a column a paper's model and method of ours."""
+    shown, published = [row for row in rows if row.method in ANALYSED_METHODS], PUBLISHED_TABLES[9]
+    printed = {title: cells for title, *cells in published.rows}
+    counts: list[Counter[str]] = [
+        Counter(each.failure.category if each.failure else "passed" for each in row.results)
+        for row in shown
+    ]
+    others = sorted({name for count in counts for name in count} - set(FAILURE_ROWS.values()))
+    blank = [EMPTY] * (len(published.columns) - 1)
+    cells = [
+        (title, *printed.get(title, blank), *(format_count(count, name) for count in counts))
+        for title, name in (*FAILURE_ROWS.items(), *zip(others, others, strict=True))
+    ]
+    total = ("Total", *printed["Total"], *(f"{count.total()}" for count in counts))
+    columns = (
+        "category",
+        *(f"{model}, paper" for model in published.columns[1:]),
+        *(f"{row.setting}, {row.method}" for row in shown),
+    )
+    notes = (published.note, FAILURE_NOTE)
+    return Table(columns, [*cells, total], 1, f"Table 9. {published.title}", notes)
 
 
 def format_count(count: Counter[str], name: str) -> str:

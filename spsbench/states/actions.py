@@ -78,12 +78,6 @@ def _stops_at(state: ProgramState, step: ActionStep, depth: int) -> bool:
             return state.event == "line" and state.line == step.line
 
 
-def list_steps(states: Sequence[ProgramState], action: Action) -> list[ActionStep]:
-    """Return all steps of a trace by an action to a state; for a breakpoint, to each line ahead."""
-    taken = (step for step in _take_steps(states, (action,)) if step.target is not None)
-    return [ActionStep(step.index, action, step.line) for step in taken]
-
-
 @dataclass(frozen=True, slots=True)
 class TakenStep(ActionStep):
     """An action that was taken in a state of a trace."""
@@ -99,17 +93,17 @@ def list_taken_steps(states: Sequence[ProgramState], *, is_cut: bool = False) ->
     """
     return [
         step
-        for step in _take_steps(states, ACTIONS)
+        for step in _take_steps(states)
         if step.target is not None or not is_cut or is_inverse(step.action)
     ]
 
 
-def _take_steps(states: Sequence[ProgramState], actions: Sequence[Action]) -> Iterator[TakenStep]:
+def _take_steps(states: Sequence[ProgramState]) -> Iterator[TakenStep]:
     """Yield the steps of all states; a return has no `step_return`, a call no `inv_step_call`."""
     places = (index for index, state in enumerate(states) if state.event == "line")
     stops = group_by(places, lambda index: states[index].line)
     for index, state in enumerate(states):
-        for action in actions:
+        for action in ACTIONS:
             if action == "breakpoint":
                 for line in sorted(stops):
                     ahead = stops[line][bisect_right(stops[line], index) :][:1]

@@ -200,7 +200,6 @@ def build_trial_result(trial: Trial, task: Task, output: TrialOutput) -> TrialRe
         started=output.started,
         digest=digest_program(trial.program, METHODS[trial.method].file),
         reused_calls=together.reused,
-        effect_errors=running.errors,
     )
     return replace(result, failure=find_failure(result, task, output))
 
@@ -233,7 +232,7 @@ def find_failure(result: TrialResult, task: Task, output: TrialOutput) -> Failur
             category = classify_failure(
                 played.error,
                 raised=counts.raised,
-                gave_up=counts.has_given_up,
+                gave_up=counts.given_up > 0,
                 is_code=method.is_static and counts.calls == 0,
                 is_operation=any(check.is_operation for check in failed),
             )

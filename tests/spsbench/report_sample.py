@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from njrt.values.dataclass_json import to_json
-from spsbench.failures import EffectError
 from spsbench.results import (
     BenchmarkRun,
     Failure,
@@ -59,7 +58,6 @@ def result(
         cost=None,
         failure=None if passed == checks else Failure("wrong result", "a check does not hold"),
         started=DAY,
-        effect_errors=(EffectError("type error", "correction"),) if method == "direct" else (),
     )
 
 

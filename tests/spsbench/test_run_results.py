@@ -13,7 +13,7 @@ import click
 import pytest
 
 from njrt.values.dataclass_json import to_json
-from spsbench.failures import EffectError, FailureCategory
+from spsbench.failures import FailureCategory
 from spsbench.flags import list_names
 from spsbench.journal import Journal
 from spsbench.methods import METHODS
@@ -73,7 +73,6 @@ def result(repeat: int = 1, **parts: Any) -> TrialResult:
         cost=0.01,
         failure=Failure("wrong result", "not so"),
         started="2026-03-01T09:30:01Z",
-        effect_errors=(EffectError("type error", "correction"),),
     )
     return dataclasses.replace(made, **parts)
 

@@ -11,7 +11,7 @@ import pytest
 
 import njrt
 from njrt.testing import Said, call, run
-from spsbench.failures import EffectError, classify_failure, classify_refusal
+from spsbench.failures import classify_failure
 from spsbench.interfaces import EffectSet, make_settings
 from spsbench.results import TrialUsage
 from spsbench.tally import TraceCounts, count_trace
@@ -44,45 +44,22 @@ def traced(folder: Path, *script: Said, effects: EffectSet = "direct") -> TraceC
 
 def test_blocks_effects_and_calls_are_counted(tmp_path: Path) -> None:
     counted = traced(tmp_path, run("inventory['sushi'] -= 1"), run("", done=True))
-    assert (counted.blocks, counted.effects, counted.calls, counted.errors) == (1, 2, 2, ())
+    assert (counted.blocks, counted.effects, counted.calls, counted.given_up) == (1, 2, 2, 0)
     assert counted.cost == 0.0
 
 
 @pytest.mark.parametrize(
-    ("script", "error"),
+    ("script", "given_up"),
     [
-        ([run("x = 1 +"), run("x = 2", done=True)], EffectError("syntax error", "correction")),
-        ([run("inventry"), run("1", done=True)], EffectError("forbidden variable", "correction")),
-        ([run("inventory[0]"), run("1", done=True)], EffectError("index error", "correction")),
-        ([run("len(1, 2)"), run("1", done=True)], EffectError("function call error", "correction")),
-        ([run("'a' + 1"), run("1", done=True)], EffectError("type error", "correction")),
-        ([call("jump"), run("1", done=True)], EffectError("state op error", "workaround")),
-        ([run("1 / 0")], EffectError("other", "not recovered")),
+        ((call("exec", code="1 / 0"), call("done")), 1),
+        ((call("exec", code="1 / 0"), call("exec", code="1"), call("done")), 0),
+        ((call("raise", error="error"), call("done")), 0),
     ],
 )
-def test_refused_effects_have_a_category_and_a_recovery(
-    tmp_path: Path, script: list[Said], error: EffectError
+def test_ending_a_block_after_an_error_is_giving_up(
+    tmp_path: Path, script: tuple[Said, ...], given_up: int
 ) -> None:
-    assert traced(tmp_path, *script).errors == (error,)
-
-
-def test_ending_a_block_after_an_error_is_giving_up(tmp_path: Path) -> None:
-    script = (call("exec", code="1 / 0"), call("done"))
-    counted = traced(tmp_path, *script, effects="shared-python")
-    assert counted.errors == (EffectError("other", "ignored error"),)
-    assert counted.has_given_up
-
-
-def test_the_same_again_is_a_retry(tmp_path: Path) -> None:
-    script = (
-        call("exec", code="1 / 0"),
-        call("exec", code="1 / 0"),
-        call("exec", code="1"),
-        call("done"),
-    )
-    counted = traced(tmp_path, *script, effects="shared-python")
-    assert counted.errors == (EffectError("other", "retry"), EffectError("other", "correction"))
-    assert not counted.has_given_up
+    assert traced(tmp_path, *script, effects="shared-python").given_up == given_up
 
 
 def test_what_a_block_raises_on_purpose_is_told(tmp_path: Path) -> None:
@@ -140,23 +117,3 @@ def test_failures_are_told_apart_by_rule(
     error: str | None, said: dict[str, Any], category: str
 ) -> None:
     assert classify_failure(error, **said) == category
-
-
-@pytest.mark.parametrize(
-    ("message", "category"),
-    [
-        ("syntax error, line 1: invalid syntax", "syntax error"),
-        ("`total` is not bound yet; assign a value to `total`", "forbidden variable"),
-        ("there is no variable `_`; the variables are: x", "forbidden variable"),
-        ("NameError: name 'x' is not defined", "forbidden variable"),
-        ("AttributeError: 'int' object has no attribute 'add'", "type error"),
-        ("an output does not fit its type: x; bind it anew", "type error"),
-        ("TypeError: f() missing 1 required positional argument", "function call error"),
-        ("this must be one expression; statements are not possible here", "state op error"),
-        ("`return` is not possible here; the labels are raise", "state op error"),
-        ("line 1: `os` cannot be imported in a block; re can", "state op error"),
-        ("", "other"),
-    ],
-)
-def test_refusals_are_told_apart_by_their_words(message: str, category: str) -> None:
-    assert classify_refusal(message) == category

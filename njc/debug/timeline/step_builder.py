@@ -1,7 +1,7 @@
 """Building steps from the lines of a trace or of a controlled run.
 
 began, asked, replied, performed, ended        the lines
-───────────────────────────────────────>       Timeline([Step(enter), Step(effect), Step(exit)])
+───────────────────────────────────────>       Step(enter), Step(effect), Step(exit)
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from njc.debug.timeline.steps import (
     ModelCall,
     Step,
     StepKind,
-    Timeline,
     Variables,
     apply_changes,
 )
@@ -201,15 +200,6 @@ class StepBuilder:
             seconds=line.seconds,
             **read_results(line, run.variables),
         )
-
-
-def build_timeline(lines: Iterable[TraceLine]) -> Timeline:
-    """Return the timeline of a trace, without its unreadable lines."""
-    timeline, builder = Timeline(), StepBuilder()
-    for line in lines:
-        for step in builder.add(line):
-            timeline.put(step)
-    return timeline
 
 
 def build_steps(lines: Iterable[EventLine]) -> Iterator[Step]:

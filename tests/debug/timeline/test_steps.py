@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,21 @@ from njc.debug.timeline.breakpoints import (
     is_place,
 )
 from njc.debug.timeline.navigation import find_difference, find_step_back_out, find_step_back_over
-from njc.debug.timeline.step_builder import build_timeline
-from njc.debug.timeline.steps import Step
-from njc.debug.trace_lines import parse_trace, read_trace
+from njc.debug.timeline.step_builder import StepBuilder
+from njc.debug.timeline.steps import Step, Timeline
+from njc.debug.trace_lines import TraceLine, parse_trace, read_trace
 from njrt.data.timeouts import DeadlineExceeded, StoppableClock, call_with_timeout, clock
 from njrt.execution.scope.opening import make_scope
 from njrt.testing import Scripted, run
+
+
+def build_timeline(lines: Iterable[TraceLine]) -> Timeline:
+    """Return the timeline of a trace, without its unreadable lines."""
+    timeline, builder = Timeline(), StepBuilder()
+    for line in lines:
+        for step in builder.add(line):
+            timeline.put(step)
+    return timeline
 
 
 def double(number: int) -> int:
