@@ -204,7 +204,6 @@ def f(k):\n class C:\n  y = 1\n  def m(self): @\n C().m()\nf(1)
 [x for x in "a"]; @
 any((y := x) for x in "a"); @
 g = lambda x: x; @
-try: 1/0\nexcept Exception as e: pass\n@
 import os.path as x, sys as y; @
 import os.path, xml.dom; @
 def f(): global x; x = 1\nf()\n@

@@ -96,15 +96,9 @@ def test_unbound_on_some_path(body: str) -> None:
 
 EARLY = [
     "[[Put <y> into <:z>.]]\ny = 1\nprint(z)",
-    "y = 1\ndel y\n[[Put <y> into <:z>.]]\nprint(z)",
     "if x:\n    [[Put <y> into <:z>.]]\n    print(z)\ny = 1",
-    "y = w = 1\ndel (y, w)\n[[Put <y> into <:z>.]]\nprint(z)",
-    "y = 1\ndel [y]\n[[Put <y> into <:z>.]]\nprint(z)",
-    "y = 1\ndel ((y, [x]), xs)\n[[Put <y> into <:z>.]]\nprint(z)",
-    "try:\n    print(x)\nexcept E as y:\n    pass\n[[Put <y> into <:z>.]]\nprint(z)",
-    "try:\n    print(x)\nexcept* E as y:\n    print(y)\n[[Put <y> into <:z>.]]\nprint(z)",
-    "try:\n    print(x)\nexcept E as y:\n    pass\nfinally:\n    [[Put <y> into <:z>.]]\n    print(z)",
-    "for i in xs:\n    [[Put <y> into <:z>.]]\n    try:\n        print(z)\n    except E as y:\n        print(y)",
+    "y: int\n[[Put <y> into <:z>.]]\nfor y in xs:\n    print(z)",
+    "[[Put <y> into <:z>.]]\n[[Put <z> into <:y>.]]\ny = y + 1\nprint(y)",
 ]
 BOUND = [
     "y = 1\n[[Put <y> into <:z>.]]\nprint(z)",

@@ -14,24 +14,21 @@ Each function (or module) is analysed separately, and only for the variables tha
 bind there.
 
 Not detected: uses in a string, by `exec` outside the function, or of an attribute output. A name
-that both a block and an assignment bind is never reported as NJ205. NJ204 is not reported if
-`locals()` or `eval` could use the variable. The limits of assignment.py also apply.
+that both a block and an assignment bind is reported as NJ205 only if a block outside of loops reads
+it and all bindings are below: not after `del`, nor after the `except` that binds it. NJ204 is not
+reported if `locals()` or `eval` could use the variable. The limits of assignment.py also apply.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from operator import attrgetter
 
 from njc.compiler.analysis.assignment import (
     NOTHING,
     Flow,
-    find_block,
     find_functions_without_end,
     get_line_span,
     walk_lines,
@@ -45,13 +42,9 @@ from njc.compiler.frontend.name_resolution import (
     NameScope,
     list_bound_names,
     list_declared,
-    list_deleted_names,
-    list_suites,
     resolve_name,
-    walk_statements,
 )
 from njc.compiler.frontend.parse import Module
-from njc.compiler.frontend.prompt_references import Reference
 from njc.compiler.frontend.source import SourceFile
 from njrt.data.private_names import mangle
 
@@ -260,101 +253,42 @@ def _may_break(block: NaturalBlock) -> bool:
 # ── variables that a block reads ──────────────────────────────────────────────────────────────────
 
 
-_LOOPS_AND_TRIES = (ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar)
-
-
-@dataclass(slots=True)
-class _Search:
-    module: Module
-    within: Sequence[NaturalBlock]
-    """The blocks of the scope, in order."""
-    blocks: Mapping[int, NaturalBlock]
-    """The same blocks by offset."""
-    watched: frozenset[str]
-    found: dict[str, Reference] = field(default_factory=dict)
-    """The first read of each name that is not bound."""
-
-
 def check_early_reads(
     module: Module, scopes: Mapping[NameScope, Sequence[NaturalBlock]]
 ) -> Iterator[Diagnostic]:
-    """Report block inputs that nothing can have bound before, or that `del` has unbound."""
+    """Report block inputs that only statements below bind; blocks in loops are left out."""
     may_declare = "global" in module.source.text or "nonlocal" in module.source.text
     declared = list_declared(module.tree)[1] if may_declare else ()
     for scope, within in scopes.items():
-        names = {name for block in within for name in block.names} - {*declared}
-        watched = frozenset(name for name in names if _is_own(name, scope))
-        search = _Search(module, within, {block.start: block for block in within}, watched)
-        if scope.kind == "class" or scope.bindings.star_import or not search.watched:
+        if scope.kind == "class" or scope.bindings.star_import:
             continue
-        parameters = scope.bindings.parameters
-        given = {it for it in search.watched if mangle(it, scope.mangling_class) in parameters}
-        _follow(scope.node.body, frozenset(given), search)
-        for name, reference in search.found.items():
-            message = f"`{name}` is not bound here: no path to this block binds it"
-            hint = "bind it above the block"
-            at = reference.start, reference.end
-            yield make_diagnostic(module.source, "NJ205", *at, message, hint)
+        seen, first = {*declared}, _find_first_bindings(module, scope, within)
+        for block in within:
+            for reference in () if block.frame.in_loop else block.references:
+                name = reference.root
+                is_read = reference.needs_value and name not in (*block.binds, *seen)
+                if is_read and first.get(name, 0) > block.line and _is_own(name, scope):
+                    seen.add(name)
+                    message = f"`{name}` is not bound here: no path to this block binds it"
+                    hint = "bind it above the block"
+                    at = reference.start, reference.end
+                    yield make_diagnostic(module.source, "NJ205", *at, message, hint)
+
+
+def _find_first_bindings(
+    module: Module, scope: NameScope, within: Sequence[NaturalBlock]
+) -> dict[str, int]:
+    """Return the first line of a scope that binds each name."""
+    first = {name: block.line for block in reversed(within) for name in block.binds}
+    for statement in scope.statements:
+        if not (isinstance(statement, ast.AnnAssign) and statement.value is None):
+            for name in list_bound_names(statement, module.source.has_walrus):
+                first[name] = min(first.get(name, statement.lineno), statement.lineno)
+    return first
 
 
 def _is_own(name: str, scope: NameScope) -> bool:
     """Return whether the scope's statements bind a name that has no other meaning before."""
     is_builtin = scope.kind == "module" and hasattr(builtins, name)
-    return mangle(name, scope.mangling_class) in scope.bindings.bound and not is_builtin
-
-
-def _follow(body: Sequence[ast.stmt], state: frozenset[str], search: _Search) -> frozenset[str]:
-    """Follow statements; return names that may be bound after them, given those bound before."""
-    for statement in body:
-        state |= _list_lasting_names(statement, search)
-        match statement:
-            case ast.Expr() if block := find_block(statement, search.module, search.blocks):
-                for reference in block.references:
-                    name = reference.root
-                    is_read = reference.needs_value and name not in block.binds
-                    if is_read and name in search.watched and name not in state:
-                        search.found.setdefault(name, reference)
-                state |= frozenset(block.binds)
-            case ast.Delete():
-                state -= list_deleted_names(statement)
-            case _ if suites := [*list_suites(statement)]:
-                handlers = getattr(statement, "handlers", [])
-                bodies = {id(handler.body) for handler in handlers}
-                inner = state
-                if isinstance(statement, _LOOPS_AND_TRIES):
-                    inner |= _list_bound_within(statement, search)
-                state = state.union(
-                    *(_follow(suite, inner, search) for suite in suites if id(suite) not in bodies),
-                    *(_follow_handler(handler, inner, search) for handler in handlers),
-                )
-    return state
-
-
-def _follow_handler(
-    handler: ast.ExceptHandler, state: frozenset[str], search: _Search
-) -> frozenset[str]:
-    """Follow an `except` clause, which unbinds its own name at its end."""
-    name = frozenset([handler.name] if handler.name else [])
-    return _follow(handler.body, state | name, search) - name
-
-
-def _list_lasting_names(statement: ast.stmt, search: _Search) -> set[str]:
-    """Return the names that a statement itself binds, except those that end with their `except`."""
-    if isinstance(statement, ast.AnnAssign) and statement.value is None:
-        return set()
-    names = list_bound_names(statement, search.module.source.has_walrus)
-    return names.difference(handler.name for handler in getattr(statement, "handlers", ()))
-
-
-_get_line = attrgetter("line")
-
-
-def _list_bound_within(statement: ast.stmt, search: _Search) -> frozenset[str]:
-    """Return the watched names that a statement's suites bind."""
-    first, last = statement.lineno, statement.end_lineno or statement.lineno
-    begin = bisect_left(search.within, first, key=_get_line)
-    end = bisect_right(search.within, last, key=_get_line)
-    bound = {name for block in search.within[begin:end] for name in block.binds}
-    for inner in walk_statements(itertools.chain(*list_suites(statement))):
-        bound |= _list_lasting_names(inner, search)
-    return frozenset(bound)
+    stored, bindings = mangle(name, scope.mangling_class), scope.bindings
+    return stored in bindings.bound and stored not in bindings.parameters and not is_builtin

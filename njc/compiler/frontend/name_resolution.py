@@ -269,13 +269,6 @@ def list_bound_names(statement: ast.stmt, walrus: bool = True) -> set[str]:
     return seen.bound
 
 
-def list_deleted_names(statement: ast.Delete) -> set[str]:
-    """Return the names, as written, that a `del` statement unbinds."""
-    seen = _BindingCollector()
-    _bind_statement(statement, seen)
-    return seen.deleted
-
-
 def _bind_statement(statement: ast.stmt, seen: _BindingCollector) -> None:
     match statement:
         case ast.Expr() | ast.Return() | ast.If() | ast.Pass():
