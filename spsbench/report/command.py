@@ -35,5 +35,6 @@ def make_report_command(name: str, module: str, about: str) -> click.Command:
 command = make_report_command(
     "report",
     "spsbench.report.tables",
-    "Report RESULTS of `spsbench run` and `spsbench graph`, beside the paper's tables.",
+    "Report the methods, beside the paper.\n\nRESULTS are files of `spsbench run` and"
+    " `spsbench graph`.",
 )
