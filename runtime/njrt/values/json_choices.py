@@ -88,7 +88,9 @@ class ChoiceReader:
         if best is not None:
             found, kind = self.read(value, best, place), best.get(CONTAINER)
             if isinstance(found, dict) and kind is not None:
-                with suppress(ValueError):  # pydantic tries another alternative first
+                with suppress(
+                    ValueError
+                ):  # else pydantic may choose another alternative, which takes it too
                     return get_adapter(kind).validate_python(found)
             return found
         for part in parts:
