@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from njrt.data.options import Options
@@ -60,14 +61,14 @@ class RequestDefaults:
 
 PYTHON_TOOL = "python"
 PYTHON_TOOL_DESCRIPTION = """\
-Run Python, to calculate. It knows the standard library, and nothing of the program that asks or \
-of earlier code. Gives what was printed: print what you want to know."""
+Run Python, to calculate. It knows the standard library and nothing of the program that asks; \
+variables stay until the answer. Gives what was printed: print what you want to know."""
 PYTHON_TOOL_PARAMETERS = make_object_schema({"code": {"type": "string"}})
 TEXT_INSTRUCTIONS = """
 To calculate, you may run Python first. To do so reply with nothing but a code block that begins \
 with ```run and ends with ```; you are told what it printed. It knows the standard library and \
-nothing of the program that asks or of earlier code. What you know without code, answer at once. \
-Reply with the answer in exactly the form that is asked for above, and nothing else."""
+nothing of the program that asks. What you know without code, answer at once. Reply with the \
+answer in exactly the form that is asked for above, and nothing else."""
 CONTINUE_MESSAGE = (
     "This is what the code gave. Now reply in exactly the form that was asked for at first, or run"
     " more code."
@@ -92,14 +93,13 @@ class InterpreterModel(ModelAround):
             request = replace(request, tools=(*request.tools, tool))
         else:
             request = replace(request, system=request.system + TEXT_INSTRUCTIONS)
-        ran = 0
+        ran: list[str] = []
         while True:
             reply = self.model.ask(request)
             pieces = tuple(find_code_requests(reply, by_tools))
             if not pieces:
                 return reply
-            ran += len(pieces)
-            if ran > self.limits.effects:
+            if len(ran) + len(pieces) > self.limits.effects:
                 raise EffectLimitError(
                     f"a prompt of the program reached its limit of {self.limits.effects} pieces"
                     " of code; allow more with `--effects`"
@@ -109,7 +109,10 @@ class InterpreterModel(ModelAround):
                     f"a prompt of the program reached its limit of {self.limits.calls} model"
                     " calls; allow more with `--max-calls`"
                 )
-            outputs = [self._run_code(code, request.turn) for code in pieces]
+            outputs = []
+            for code in pieces:
+                ran.append(code)
+                outputs.append(self._run_code(ran, request.turn))
             answered = (reply.message, make_output_message(reply, outputs))
             messages = (*request.messages, *answered)
             request = replace(request, messages=messages, turn=request.turn + 1)
@@ -118,13 +121,13 @@ class InterpreterModel(ModelAround):
         """Not supported: no manual program is asynchronous."""
         raise NotImplementedError("the code interpreter answers `llm`, which does not await")
 
-    def _run_code(self, code: str, turn: int) -> InterpreterOutput:
+    def _run_code(self, pieces: Sequence[str], turn: int) -> InterpreterOutput:
         began = time.monotonic()
-        output = run_code(code)
+        output = run_code(pieces)
         result = Refusal(output.text) if output.failed else Answer(output.text)
         seconds = time.monotonic() - began
         self.listener(
-            Performed("manual", time.time(), turn, Run(code, done=False), result, seconds)
+            Performed("manual", time.time(), turn, Run(pieces[-1], done=False), result, seconds)
         )
         return output
 

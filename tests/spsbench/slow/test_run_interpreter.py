@@ -23,31 +23,40 @@ from spsbench.trials.interpreter import InterpreterOutput, run_code
 NUMBER = {"type": "integer"}
 
 
-def test_what_is_printed_is_told_and_nothing_stays() -> None:
+def run_piece(code: str, seconds: float = 30.0) -> InterpreterOutput:
+    return run_code([code], seconds)
+
+
+def test_what_is_printed_is_told() -> None:
     code = "import math\nx = 6\nprint('so')\nprint(math.sqrt(x + 30))"
-    assert run_code(code) == InterpreterOutput("so\n6.0", failed=False)
-    assert run_code("x = 1") == InterpreterOutput("", failed=False)
-    assert run_code("print(x)").text == "NameError: name 'x' is not defined"
-    assert run_code("print(1); 1 / 0") == InterpreterOutput(
+    assert run_piece(code) == InterpreterOutput("so\n6.0", failed=False)
+    assert run_piece("x = 1") == InterpreterOutput("", failed=False)
+    assert run_piece("print(x)").text == "NameError: name 'x' is not defined"
+    assert run_piece("print(1); 1 / 0") == InterpreterOutput(
         "1\nZeroDivisionError: division by zero", failed=True
     )
-    assert run_code("x +").failed
+    assert run_piece("x +").failed
+
+
+def test_variables_stay_for_later_pieces_also_after_a_mistake() -> None:
+    pieces = ["def f(n): return n + 1", "x = f(1); print(x); x.y", "y +", "print(f(x))"]
+    assert run_code(pieces) == InterpreterOutput("3", failed=False)
 
 
 def test_it_sees_nothing_of_the_program() -> None:
     code = "import os, sys; print(sorted(os.environ), os.getcwd(), sys.path[-1])"
-    text = run_code(code).text
+    text = run_piece(code).text
     assert "PATH" not in text
     assert " / " in text
-    assert run_code("import njrt").text == "ModuleNotFoundError: No module named 'njrt'"
-    assert run_code("input()").text == "EOFError: EOF when reading a line"
+    assert run_piece("import njrt").text == "ModuleNotFoundError: No module named 'njrt'"
+    assert run_piece("input()").text == "EOFError: EOF when reading a line"
 
 
 def test_code_that_does_not_end_or_ends_the_process_fails() -> None:
-    assert run_code("while True: pass", 1.0) == InterpreterOutput("it ran for too long", True)
-    assert run_code("import os; os._exit(3)") == InterpreterOutput("", failed=True)
-    assert run_code("\0").failed
-    assert run_code("print('y' * 9000)").text.endswith("... (+5000 characters)")
+    assert run_piece("while True: pass", 1.0) == InterpreterOutput("it ran for too long", True)
+    assert run_piece("import os; os._exit(3)") == InterpreterOutput("", failed=True)
+    assert run_piece("\0").failed
+    assert run_piece("print('y' * 9000)").text.endswith("... (+5000 characters)")
 
 
 def asked(
