@@ -22,9 +22,9 @@ MOST_COLUMNS, MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 100, 450, 60, 8
 
 LIMITS = {
     #                        now     in the end
-    "statements": (44_394, 37_000),
-    "lines": (72_888, 64_000),
-    "lines of tests": (74_294, 64_000 * 11 // 10),
+    "statements": (43_141, 37_000),
+    "lines": (70_769, 64_000),
+    "lines of tests": (73_879, 64_000 * 11 // 10),
     "lines of bench": (2_200, 2_200),
     "pages": (38, 38),
     "words": (36_000, 36_000),
