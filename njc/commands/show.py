@@ -123,9 +123,9 @@ def _describe_blocks(compilation: Compilation, project: Options) -> Iterator[dic
             if description["effects"] not in ("answer", "interface"):
                 options = merge_option_layers(block.options, project, DEFAULTS)
                 found = find_uncontained(block, types, compilation.source.path, options)
-                policy = options.policy
-                description["policy"] = policy or "auto"
-                description["with auto"] = f"guarded: {found.reason}" if found else "contained"
+                description["policy"] = options.policy or "auto"
+                if options.mode != "static":  # whose code is part of the program
+                    description["with auto"] = f"guarded: {found.reason}" if found else "contained"
                 inputs = [it.reason for it in authority.obstacles if it.is_input]
                 changed = [it.removeprefix("it may change ") for it in inputs]
                 description["may change"] = [*block.writes, *changed]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
@@ -148,11 +147,11 @@ def test_blocks_that_may_run_code_are_counted(studio: Studio) -> None:
 
 
 def test_show_names_the_mode(studio: Studio) -> None:
-    start(studio, block(DATA))
-    shown = json.loads(studio.njc("show", "shop.njpy", "--output-format", "json").stdout)
-    text = json.dumps(shown)
-    assert '"authority": "strict"' in text
-    assert '"mode": "live"' in text
+    start(studio, block(DATA) + BLOCK.format(prompt=CODE, options="", prefix=""))
+    shown = studio.njc("show", "shop.njpy").stdout
+    assert "authority='strict' mode='live'" in shown
+    assert "  policy   auto\n  " in shown
+    assert "  auto     " not in shown
 
 
 def test_a_signature_is_for_one_text_and_of_a_person(studio: Studio) -> None:
