@@ -94,7 +94,7 @@ def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         with_hints=flags["hints"],
     )
     if flags["fix"]:
-        results = _correct_findings(console, results, project, flags["hints"])
+        results = _correct_findings(console, results, project)
     if flags["hints"]:
         results = [replace(each, diagnostics=(*each.diagnostics, *each.hints)) for each in results]
     findings = (
@@ -120,12 +120,12 @@ def _find_code_problems(
 
 
 def _correct_findings(
-    console: Console, results: Sequence[CompileResult], project: Project, with_hints: bool
+    console: Console, results: Sequence[CompileResult], project: Project
 ) -> list[CompileResult]:
     def compile_again(unit: Unit, source: SourceFile) -> CompileResult:
         return CompileTask(unit, source, project.options).run()
 
-    corrected = [correct(each, partial(compile_again, each.unit), with_hints) for each in results]
+    corrected = [correct(each, partial(compile_again, each.unit)) for each in results]
     changes = {
         after.unit.source: (before.source.data, after.source.data)
         for before, after in zip(results, corrected, strict=True)
@@ -133,8 +133,7 @@ def _correct_findings(
     }
     rewrite_all(changes)
     before, after = (
-        sum(len(result.diagnostics) + with_hints * len(result.hints) for result in some)
-        for some in (results, corrected)
+        sum(len(result.diagnostics) for result in some) for some in (results, corrected)
     )
     if changes:
         files = format_count(len(changes), "file")

@@ -24,8 +24,7 @@ from njc.compiler.analysis.check import check
 from njc.compiler.analysis.contracts import BlockContract, find_contract, find_contract_findings
 from njc.compiler.analysis.inference import TypeReader
 from njc.compiler.analysis.modes import find_mode_problem, resolve_mode
-from njc.compiler.analysis.outputs import check_flow, find_hidden_variables
-from njc.compiler.analysis.stated_types import find_type_hints
+from njc.compiler.analysis.outputs import check_outputs
 from njc.compiler.analysis.unmarked import check_unmarked, may_have_unmarked, select_unmarked
 from njc.compiler.codegen.emit import emit, emit_without_blocks
 from njc.compiler.codegen.header import FileHeader, format_closing_comment, make_header
@@ -127,7 +126,7 @@ def analyze(source: SourceFile) -> Analysis:
         )
     outputs = collect_block_outputs(blocks)
     problems = [*check_unmarked(module, found), *directives.problems]
-    problems += [*check(module, blocks, outputs), *check_flow(module, blocks, outputs)]
+    problems += [*check(module, blocks, outputs), *check_outputs(module, blocks, outputs)]
     diagnostics = tuple(sorted(set(filter_ignored(problems, source, directives, blocks))))
     if not has_marker:
         return Analysis(source, diagnostics=select_unmarked(diagnostics))
@@ -202,12 +201,10 @@ def _find_hints(
     compilation: Compilation, types: TypeReader, project: Options
 ) -> Iterator[Diagnostic]:
     source, blocks = compilation.source, compilation.blocks
-    yield from find_hidden_variables(source, blocks, compilation.diagnostics)
     for block, authority in zip(blocks, compilation.authorities, strict=True):
         yield from find_code_hint(source, block, authority)
     for contract in compilation.contracts:
         yield from find_contract_findings(source, contract)
-    yield from find_type_hints(source, blocks, types)
     yield from find_ahead_findings(source, blocks, compilation.authorities, types, project, True)
 
 

@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
-from njc.compiler.analysis.assignment import find_bound_before
 from njc.compiler.analysis.authority import list_offered_labels
 from njc.compiler.analysis.inference import TypeReader
 from njc.compiler.analysis.modes import is_reviewed, resolve_mode
@@ -28,6 +27,7 @@ from njc.compiler.frontend.blocks import NaturalBlock, collect_block_outputs
 from njc.compiler.frontend.name_resolution import BlockOutputs
 from njc.compiler.frontend.parse import Module
 from njc.compiler.frontend.prompt_references import format_annotation, list_variables, parse_type
+from njc.static.assignment import find_bound_before
 from njc.static.context import render_context
 from njc.static.lock import BlockDigests
 from njrt.block.block import extract_instruction

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from njc.compiler.analysis.assignment import find_bound_at_end
 from njc.compiler.codegen.emit import LINE_WIDTH, format_call
 from njc.compiler.codegen.lower import (
     Argument,
@@ -30,6 +29,7 @@ from njc.compiler.codegen.lower import (
 from njc.compiler.codegen.output_types import OutputTypes
 from njc.compiler.frontend.name_resolution import Definition, collect_bindings
 from njc.compiler.frontend.prompt_references import list_variables
+from njc.static.assignment import find_bound_at_end
 from njc.static.holes import Hole, find_taken_names, list_imports_on_own_lines, split_import
 from njrt.data.options import Options
 from njrt.execution.symbols import find_names

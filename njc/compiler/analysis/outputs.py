@@ -1,22 +1,18 @@
-"""The outputs of blocks: unused ones, and uses that can come before any block has run.
+"""The outputs of blocks that nothing uses, and inputs that only statements below bind.
 
-    if urgent:
-        '''natural
-        Write a <:reply> to <message> and a <:summary>.     NJ204  `summary` is never used
-        '''
-    send(reply)                                             NJ205  `reply` may be unbound here
-
-    count = 0
-    def add(item):
-        '''natural Add one to <:count> if ...               NJ212  `count` is a local variable
+    '''natural
+    Write a <:reply> to <message> and a <:summary>.     NJ204  `summary` is never used
+    Send <letter>.                                      NJ205  `letter` is not bound here
+    '''
+    send(reply)
+    letter = ...
 
 Each function (or module) is analysed separately, and only for the variables that natural blocks
-bind there.
+bind or read there.
 
-Not detected: uses in a string, by `exec` outside the function, or of an attribute output. A name
-that both a block and an assignment bind is reported as NJ205 only if a block outside of loops reads
-it and all bindings are below: not after `del`, nor after the `except` that binds it. NJ204 is not
-reported if `locals()` or `eval` could use the variable. The limits of assignment.py also apply.
+Not detected: uses in a string, by `exec` outside the function, or of an attribute output. NJ204 is
+not reported if `locals()` or `eval` could use the variable, NJ205 not in loops. What only some
+paths bind is left to type checkers, which read the compiled file.
 """
 
 from __future__ import annotations
@@ -26,14 +22,6 @@ import builtins
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from njc.compiler.analysis.assignment import (
-    NOTHING,
-    Flow,
-    find_functions_without_end,
-    get_line_span,
-    walk_lines,
-)
-from njc.compiler.analysis.control_words import list_named_jumps
 from njc.compiler.frontend.blocks import NaturalBlock
 from njc.compiler.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.compiler.frontend.name_resolution import (
@@ -46,25 +34,23 @@ from njc.compiler.frontend.name_resolution import (
 )
 from njc.compiler.frontend.parse import Module
 from njc.compiler.frontend.source import SourceFile
+from njc.compiler.frontend.walking import get_line_span, walk_lines
 from njrt.data.private_names import mangle
 
 _NAMESPACE_FUNCTIONS = frozenset({"locals", "vars", "eval", "exec", "globals"})
 
 
-def check_flow(
+def check_outputs(
     module: Module, blocks: Sequence[NaturalBlock], outputs: BlockOutputs
 ) -> Iterator[Diagnostic]:
-    """Check the blocks' outputs in every scope."""
+    """Check the outputs and inputs of the blocks in every scope."""
     scopes: dict[NameScope, list[NaturalBlock]] = {}
     for block in blocks:
         scopes.setdefault(block.scope, []).append(block)
     reads = _collect_reads(blocks, outputs)
-    without_end = find_functions_without_end(module) if blocks else {}
     for scope, within in scopes.items():
         if scope.is_function:
             yield from _check_unused(module.source, within, reads, outputs)
-        if scope.kind != "class":
-            yield from _check_unbound(module, within, without_end)
     yield from check_early_reads(module, scopes)
 
 
@@ -127,48 +113,6 @@ def _find_hidden(name: str, scope: NameScope) -> NameScope | None:
     return None
 
 
-def find_hidden_variables(
-    source: SourceFile, blocks: Sequence[NaturalBlock], reported: Collection[Diagnostic]
-) -> Iterator[Diagnostic]:
-    """Find outputs local to their function, although a line above assigns a variable of that name.
-
-    If a line below assigns the variable, as in `reply = ask()`, the same name is usually a
-    coincidence.
-    """
-    places = {(finding.line, finding.column) for finding in reported}
-    seen: set[tuple[NameScope, str]] = set()
-    for block in blocks:
-        bindings = block.scope.bindings
-        for output in block.references:
-            name = output.path
-            if (
-                not output.writes
-                or not block.scope.is_function
-                or name in bindings.bound | bindings.globals | bindings.nonlocals
-                or (block.scope, name) in seen
-            ):
-                continue
-            seen.add((block.scope, name))
-            outer = _find_hidden(name, block.scope)
-            if outer and _is_assigned_above(name, outer, block.scope.node):
-                kind = "module" if outer.kind == "module" else "function around it"
-                message = f"`{name}` is local to the function, and hides the `{name}` of the {kind}"
-                hint = _suggest_declaration(name, block.scope)
-                finding = make_diagnostic(source, "NJ212", output.start, output.end, message, hint)
-                if (finding.line, finding.column) not in places:
-                    yield finding
-
-
-def _is_assigned_above(name: str, scope: NameScope, inner: ast.AST) -> bool:
-    first, _ = get_line_span(inner) or (0, 0)
-    return any(
-        name in list_bound_names(statement, walrus=False)
-        for statement in scope.statements
-        if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign)
-        and statement.lineno < first
-    )
-
-
 def _is_read_by_block(name: str, writer: NaturalBlock, readers: Sequence[NaturalBlock]) -> bool:
     """Return whether a block may read the variable after `writer` binds it."""
     if not readers:
@@ -213,41 +157,6 @@ def _find_lines_with(names: Collection[str], source: SourceFile, scope: NameScop
         lines = source.lines_by_word.get(name, ())
         found.update(lines[bisect_left(lines, first) : bisect_right(lines, last)])
     return sorted(found)
-
-
-# Uses that can come before any block has run.
-
-
-def _check_unbound(
-    module: Module, within: Sequence[NaturalBlock], without_end: Mapping[str, bool]
-) -> Iterator[Diagnostic]:
-    scope, bindings = within[0].scope, within[0].scope.bindings
-    elsewhere = (bindings.bound - bindings.only_deleted) | bindings.globals | bindings.nonlocals
-    names = frozenset(
-        name
-        for block in within
-        for name in block.binds
-        if mangle(name, scope.mangling_class) not in elsewhere
-    )
-    if not names or bindings.star_import:
-        return
-    flow = Flow(
-        module,
-        {block.start: block for block in within},
-        frozenset(block.start for block in within if _may_break(block)),
-        watched=names,
-        lines=_find_lines_with(names, module.source, scope),
-        without_end=without_end,
-    )
-    flow.follow_suite(scope.node.body, NOTHING)
-    for name, place in flow.early_reads.items():
-        message = f"`{name}` may be unbound here: a path to this use runs no block that binds it"
-        hint = "bind it before, or use it only after the block has run"
-        yield make_diagnostic(module.source, "NJ205", *place, message, hint)
-
-
-def _may_break(block: NaturalBlock) -> bool:
-    return "break" in block.labels and "break" in list_named_jumps(block)
 
 
 # ── variables that a block reads ──────────────────────────────────────────────────────────────────

@@ -25,7 +25,6 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import assert_never
 
 from njc.compiler.analysis.ahead import list_targets
-from njc.compiler.analysis.assignment import walk_lines
 from njc.compiler.codegen.header import FileHeader, format_header
 from njc.compiler.codegen.linemap import Piece
 from njc.compiler.codegen.lower import (
@@ -41,6 +40,7 @@ from njc.compiler.frontend.blocks import NaturalBlock
 from njc.compiler.frontend.name_resolution import Definition, find_first_line
 from njc.compiler.frontend.parse import Module
 from njc.compiler.frontend.source import SourceFile, count_opening_lines, find_string_tokens
+from njc.compiler.frontend.walking import walk_lines
 from njrt.data.private_names import mangle
 from njrt.data.records import record
 

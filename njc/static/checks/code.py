@@ -14,12 +14,12 @@ import ast
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from njc.compiler.analysis.assignment import can_reach_end, find_unbound_at_end, is_endless_loop
 from njc.compiler.analysis.inference import TypeReader
 from njc.compiler.analysis.json_compatibility import find_json_problem
 from njc.compiler.analysis.types import Typed
 from njc.compiler.frontend.name_resolution import Definition, collect_bindings
 from njc.compiler.frontend.prompt_references import list_variables, parse_type
+from njc.static.assignment import can_reach_end, find_unbound_at_end, is_endless_loop
 from njc.static.holes import Hole, list_imports_on_own_lines, split_import
 from njrt.data.private_names import mangle
 from njrt.execution.checks import find_snippet_problems

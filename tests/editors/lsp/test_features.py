@@ -214,18 +214,6 @@ def test_corrections(body: str, title: str, after: str) -> None:
     assert finding.code not in [other.code for other in changed.findings]
 
 
-def test_a_stated_type_is_offered_in_place_of_a_guessed_one() -> None:
-    text = PROMPT.format("Put into <:x> the longest of <items>. Put an answer into <:y>.")
-    document = make_document(HEAD + text + "    return x.strip(), y\n")
-    assert {"NJ304", "NJ308"} <= {finding.code for finding in document.findings}
-    titles = [item.title for item in list_corrections(document, 0, len(document.text))]
-    assert "Replace by `<:x: str>`" in titles
-    assert [title for title in titles if title.startswith("Give types")] in (
-        [],
-        ["Give types: `y: str`"],
-    )
-
-
 def test_lenses_tell_cost_and_recording() -> None:
     document = make_document(PROGRAM)
     run = RunSummary(1, "a-1", place="mail.njpy:26", calls=2, input=1000, output=200, usd=0.5)

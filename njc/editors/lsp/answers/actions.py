@@ -101,13 +101,12 @@ def _annotate_outputs(
 ) -> Iterator[Correction]:
     """Give the block's outputs the types that the hint names, unless the prompt states others."""
     block = reading.find_block(span[0])
-    stated = {get_span(document, each)[0] for each in document.findings if each.code == "NJ308"}
     wanted = dict(re.findall(r"(?:write|as in) `<:([\w.]+): ([^`]+)>`", finding.hint or ""))
     references = block.references if block is not None else ()
     untyped = {
         tag.end - 1: f"{tag.path}: {wanted[tag.path]}"
         for tag in references
-        if tag.writes and not tag.type and tag.path in wanted and tag.start not in stated
+        if tag.writes and not tag.type and tag.path in wanted
     }
     if untyped:
         edits = tuple(TextEdit(at, at, text[text.index(":") :]) for at, text in untyped.items())

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from njc.compiler.analysis.assignment import can_reach_end, find_bound_at_end, find_unbound_at_end
+from njc.static.assignment import can_reach_end, find_bound_at_end, find_unbound_at_end
 
 BOUND = [
     "y = 1",

@@ -19,19 +19,14 @@ that suppress exceptions.
 from __future__ import annotations
 
 import ast
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from njc.compiler.frontend.blocks import NaturalBlock
 from njc.compiler.frontend.name_resolution import (
-    Definition,
-    FunctionDefinition,
-    find_first_line,
     list_bound_names,
     list_branches,
     list_captured_names,
-    list_children,
     list_own_expressions,
     walk_statements,
 )
@@ -85,8 +80,6 @@ class Flow:
     module: Module | None = None
     blocks: Mapping[int, NaturalBlock] = field(default_factory=dict)
     """The scope's natural blocks by offset; they bind their outputs."""
-    breaking: frozenset[int] = frozenset()
-    """The offsets of the blocks that may break out of their loop."""
     target: int | None = None
     """The offset of the block before which the state is wanted."""
     before_target: frozenset[str] | None = None
@@ -94,14 +87,6 @@ class Flow:
     """The paths that can have an entry in `reasons`."""
     reasons: dict[str, str] = field(default_factory=dict)
     """When a path is not bound."""
-    watched: frozenset[str] = NOTHING
-    """The names that can have an entry in `early_reads`."""
-    early_reads: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """The first read of each watched name that may be unbound there: its start and end."""
-    lines: Sequence[int] | None = None
-    """If only some names matter, the lines that contain them; other statements bind nothing."""
-    without_end: Mapping[str, bool] = field(default_factory=dict)
-    """The file's functions, and methods by `.name`, that never return."""
     breaks: list[list[BoundNames]] = field(default_factory=list)
     """For each loop around the current statement, the states at its breaks."""
 
@@ -116,11 +101,8 @@ class Flow:
     def _follow_statement(self, statement: ast.stmt, state: frozenset[str]) -> BoundNames:
         if block := find_block(statement, self.module, self.blocks):
             return self._follow_block(block, state)
-        matters = self.lines is None or is_on_lines(self.lines, statement)
-        if matters:
-            for expression in list_own_expressions(statement):
-                self._record_early_reads(expression, state)
-                state |= self._find_bound_by_expression(expression)
+        for expression in list_own_expressions(statement):
+            state |= self._find_bound_by_expression(expression)
         match statement:
             case ast.If():
                 return self._follow_if(statement, state)
@@ -144,23 +126,13 @@ class Flow:
                 return state - {ast.unparse(target) for target in targets}
             case ast.AnnAssign(value=None):
                 return state
-            case ast.Expr(value=value) if never_returns(value, self.without_end):
+            case ast.Expr(value=value) if never_returns(value):
                 return None
-        if not matters:
-            return state
-        state |= list_bound_names(statement, walrus=False)
-        return state if self.lines is not None else state | _find_set_attributes(statement)
+        return state | list_bound_names(statement, walrus=False) | _find_set_attributes(statement)
 
     def _follow_block(self, block: NaturalBlock, state: frozenset[str]) -> BoundNames:
         if block.start == self.target:
             self.before_target = state if self.before_target is None else self.before_target & state
-        for reference in block.references:
-            name = reference.root
-            watched = reference.needs_value and name in self.watched
-            if watched and name not in state and name not in block.binds:
-                self.early_reads.setdefault(name, (reference.start, reference.end))
-        if block.start in self.breaking and self.breaks:
-            self.breaks[-1].append(state)
         return state | frozenset(block.binds)
 
     def _follow_if(self, statement: ast.If, state: frozenset[str]) -> BoundNames:
@@ -249,15 +221,6 @@ class Flow:
             bound |= {path for path in dotted if path.partition(".")[0] in given}
         return frozenset(bound)
 
-    def _record_early_reads(self, expression: ast.expr, state: frozenset[str]) -> None:
-        if not self.watched or self.module is None:
-            return
-        for node in _find_immediate_reads(expression):
-            name = node.id
-            if name in self.watched and name not in state and name not in self.early_reads:
-                start = self.module.source.get_offset(node.lineno, node.col_offset)
-                self.early_reads[name] = (start, start + len(name))
-
 
 def find_block(
     statement: ast.stmt, module: Module | None, blocks: Mapping[int, NaturalBlock]
@@ -324,56 +287,6 @@ def _find_set_attributes(code: ast.AST) -> frozenset[str]:
     )
 
 
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-
-
-def _find_immediate_reads(expression: ast.expr) -> Iterator[ast.Name]:
-    """Yield the variables that evaluating an expression reads, without the bodies of lambdas."""
-    waiting: list[tuple[ast.AST, frozenset[str]]] = [(expression, NOTHING)]
-    while waiting:
-        node, own = waiting.pop()
-        if isinstance(node, ast.Name):
-            if isinstance(node.ctx, ast.Load) and node.id not in own:
-                yield node
-            continue
-        if isinstance(node, ast.Lambda):
-            continue
-        if isinstance(node, _COMPREHENSIONS):
-            own = own.union(*(list_variables(each.target) for each in node.generators))
-        waiting += [(child, own) for child in ast.iter_child_nodes(node)]
-
-
-# Lines with names: statements elsewhere can be skipped.
-
-
-def is_on_lines(lines: Sequence[int], node: ast.AST) -> bool:
-    """Return whether a node is on one of the lines; a node without a position always is."""
-    place = get_line_span(node)
-    if place is None:
-        return True
-    following = bisect_left(lines, place[0])
-    return following < len(lines) and lines[following] <= place[1]
-
-
-def walk_lines(code: ast.AST, lines: Sequence[int]) -> Iterator[tuple[ast.AST, bool]]:
-    """Yield nodes on and around some lines, and whether each is in an inner function or class."""
-    waiting: list[tuple[ast.AST, bool]] = [(code, False)]
-    while waiting:
-        node, nested = waiting.pop()
-        yield node, nested
-        nested = nested or (isinstance(node, Definition | ast.Lambda) and node is not code)
-        waiting += [(child, nested) for child in list_children(node) if is_on_lines(lines, child)]
-
-
-def get_line_span(node: ast.AST) -> tuple[int, int] | None:
-    """Return a node's first and last line, including its decorators; None if it has no position."""
-    first: int | None = getattr(node, "lineno", None)
-    if first is None:
-        return None
-    last = getattr(node, "end_lineno", None) or first
-    return find_first_line(node) if isinstance(node, Definition) else first, last
-
-
 # Calls that never return.
 
 _WITHOUT_END = frozenset(
@@ -383,51 +296,7 @@ _WITHOUT_END = frozenset(
 )
 
 
-def never_returns(value: ast.expr, without_end: Mapping[str, bool]) -> bool:
-    """Return whether a statement is a call, awaited or not, that only an exception can end.
-
-    `without_end` contains the file's functions that never return, from
-    `find_functions_without_end`.
-    """
+def never_returns(value: ast.expr) -> bool:
+    """Return whether a statement is a call, awaited or not, that only an exception can end."""
     call = value.value if isinstance(value, ast.Await) else value
-    if not isinstance(call, ast.Call):
-        return False
-    match call.func:
-        case ast.Name(id=name):
-            return name in _WITHOUT_END or without_end.get(name, False)
-        case ast.Attribute(value=ast.Name(id=owner), attr=name):
-            method = owner in ("self", "cls") and without_end.get(f".{name}", False)
-            return f"{owner}.{name}" in _WITHOUT_END or method
-    return False
-
-
-def find_functions_without_end(module: Module) -> dict[str, bool]:
-    """Find the functions at the top of the file, and the methods by `.name`, that never return.
-
-    They are annotated so, or every path through them raises; abstract methods do not count. If
-    several definitions share a name, all of them must agree.
-    """
-    found: dict[str, bool] = {}
-    waiting: list[tuple[ast.stmt, str]] = [(statement, "") for statement in module.tree.body]
-    while waiting:
-        statement, prefix = waiting.pop()
-        if isinstance(statement, ast.ClassDef):
-            waiting += [(inner, ".") for inner in statement.body]
-        elif isinstance(statement, FunctionDefinition):
-            name = prefix + statement.name
-            found[name] = found.get(name, True) and is_without_end(statement)
-    return found
-
-
-def is_without_end(function: FunctionDefinition) -> bool:
-    """Return whether a function never returns, according to its annotation or code."""
-    returns = function.returns
-    if isinstance(returns, (ast.Name, ast.Attribute, ast.Constant)):
-        named = ast.unparse(returns).strip("\"'").rpartition(".")[2]
-        if named in ("NoReturn", "Never"):
-            return True
-    last = function.body[-1]
-    if not isinstance(last, ast.Raise) or "NotImplementedError" in ast.unparse(last):
-        return False
-    ends = (ast.Return, ast.Yield, ast.YieldFrom)
-    return not any(isinstance(node, ends) for node in ast.walk(function))
+    return isinstance(call, ast.Call) and ast.unparse(call.func) in _WITHOUT_END
