@@ -11,8 +11,6 @@ from njc.compiler.compiler import compile_source
 from njc.compiler.frontend.source import SourceFile
 
 PROGRAM = """from __future__ import annotations
-from abc import ABC
-from collections import namedtuple
 from dataclasses import dataclass
 from enum import Enum, IntEnum, StrEnum
 from functools import cached_property
@@ -61,30 +59,13 @@ class Box:
 class Crate(Box):
     size = 2
 
-class Slotted:
-    __slots__ = ("name", "both")
-
-class Child(Slotted):
-    pass
-
-class Narrow(Slotted, ABC):
-    __slots__ = "other"
-
-class Wide(Slotted):
-    __slots__ = ("__dict__",)
-
 class Odd:
     __slots__ = ("a",)
     def __setattr__(self, name, value): pass
 
-Pair = namedtuple("Pair", "x y")
-Triple = NamedTuple("Triple", [("x", int)])
-
 class Entry(TypedDict):
     x: int
 
-two: Pair = Pair(1, 2)
-three: Triple = Triple(1)
 entry: Entry = {"x": 1}
 made = Point(1)
 point: Point = Point(1)
@@ -96,10 +77,6 @@ mood: Mood = Mood.GOOD
 kind: Kind = Kind.ONE
 box: Box = Box()
 crate: Crate = Crate()
-slotted: Slotted = Slotted()
-child: Child = Child()
-narrow: Narrow = Narrow()
-wide: Wide = Wide()
 odd: Odd = Odd()
 text: str = ""
 number: int | None = None
@@ -111,8 +88,8 @@ maker = Box()
 PATHS = """
 point.x named.x named.note named.other order.size large.size large.extra plain.size plain.point plain.point.x plain.other
 mood.value mood.name mood.note Mood.GOOD Mood.note kind.value kind.size Kind.ONE Kind.size box.size box.width box.depth
-box.other Box.size crate.size crate.width slotted.name slotted.other child.name child.other narrow.both narrow.other
-two.x three.x entry.x made.x narrow.third wide.name wide.other odd.a odd.b text.x number.x rows.x pair.x either.size maker.size maker.other
+box.other Box.size crate.size crate.width
+entry.x made.x odd.a odd.b text.x number.x rows.x pair.x either.size maker.size maker.other
 """
 
 

@@ -22,10 +22,10 @@ from njc.compiler.analysis.types import Typed
 from njc.compiler.frontend.blocks import NaturalBlock
 from njc.compiler.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.compiler.frontend.name_resolution import Global, NameScope, resolve_name
+from njc.compiler.frontend.prompt_references import list_variables
 from njc.compiler.frontend.source import SourceFile
 from njrt.data.records import record
 from njrt.execution.computing import METHOD_NAMES, is_computing
-from njrt.execution.symbols import find_names
 
 
 @record
@@ -53,11 +53,11 @@ def find_contract(source: SourceFile, block: NaturalBlock, types: TypeReader) ->
     refused: list[tuple[ast.Assert, str]] = []
     bound: set[str] = set()
     for statement in block.ensures:
-        read = find_names(ast.Module([statement], []), None).read
+        read = list_variables(statement)
         unknown = [f"`{name}` is bound by an assert" for name in read if name in bound]
         nodes = [node for node in ast.walk(statement) if isinstance(node, ast.NamedExpr)]
         bound |= {node.target.id for node in nodes}
-        tested = (node.id for node in ast.walk(statement.test) if isinstance(node, ast.Name))
+        tested = list_variables(statement.test)
         if not any(name in block.names and _may_change(name, block, types) for name in tested):
             continue
         if effect := find_effect(statement, block.scope, types) or next(iter(unknown), None):

@@ -14,7 +14,6 @@ from typing import Any, Literal, get_args
 from njrt.data.options.numbers import describe_number, is_limit
 from njrt.data.options.removed import BUDGET_FIELDS
 from njrt.errors import ConfigurationError
-from njrt.stores import encode_text
 
 BudgetPeriod = Literal["hour", "day", "month", "total"]
 
@@ -61,7 +60,10 @@ class Budget:
                 f"`per` must be one of {', '.join(get_args(BudgetPeriod))}, not {self.per!r}; limit"
                 " a `with` by njrt.limit(usd=...), a run by the options max_usd and max_tokens"
             )
-        if not isinstance(self.name, str) or not 0 < len(encode_text(self.name)) <= 100:
+        if (
+            not isinstance(self.name, str)
+            or not 0 < len(self.name.encode("utf-8", "surrogatepass")) <= 100
+        ):
             yield "`name` must be a text of 1 to 100 bytes"
 
 
