@@ -3,8 +3,7 @@
     try_page.py                npm, PyPI  ──vendor_pyodide──>   build/pyodide/{pyodide.mjs,...,pydantic-....whl}
     write_try_files(folder)               ──>   site/try/{page.js,worker.js,examples.json,njc.zip,pyodide/}
 
-Nothing is loaded from elsewhere when the page is used: Pyodide (https://pyodide.org) is a part of the built site, and
-of no commit.
+Nothing is loaded from elsewhere when the page is used: Pyodide (https://pyodide.org) is a part of the built site.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 import zipfile
 from pathlib import Path
 
@@ -23,25 +21,9 @@ HERE = Path(__file__).parent
 PYODIDE = ROOT / "build" / "pyodide"
 
 NPM_PACKAGE = "pyodide@314.0.7"
-NPM_FILES = (
-    "package.json",
-    "pyodide.mjs",
-    "pyodide.asm.mjs",
-    "pyodide.asm.wasm",
-    "pyodide-lock.json",
-    "python_stdlib.zip",
-)
-WHEELS = (
-    "annotated-types==0.8.0",
-    "click==8.5.1",
-    "packaging==26.3",
-    "pydantic==2.14.3",
-    "pydantic-core==2.50.4",
-    "typing-extensions==4.16.0",
-    "typing-inspection==0.4.5",
-)
-"""What njc and njrt import, and what that imports, for the Python of Pyodide."""
-PLATFORM = ("--platform=pyemscripten_2026_0_wasm32", "--python-version=314", "--implementation=cp")
+WHEELS = ("click==8.5.1", "packaging==26.3", "pydantic==2.14.3")
+"""What njc and njrt import; pip adds what that imports, for the Python of Pyodide."""
+PLATFORM = ("--platform=pyemscripten_2026_0_wasm32", "--python-version=314", "--abi=cp314")
 
 EXAMPLES = {
     "mailbox": "Mailbox: data, code and a jump",
@@ -55,48 +37,25 @@ EXAMPLES = {
 
 def vendor_pyodide(folder: Path = PYODIDE) -> None:
     """Download Pyodide from npm's registry and the wheels from PyPI into a folder, unless they are there."""
-    wanted = json.dumps([NPM_PACKAGE, *NPM_FILES, *WHEELS])
+    wanted = json.dumps([NPM_PACKAGE, *WHEELS])
     mark = folder / "vendored.json"
     if mark.exists() and json.loads(mark.read_text())["wanted"] == wanted:
         return
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-        made = Path(temporary) / "made"
-        made.mkdir()
-        command = ["npm", "pack", "--silent", "--pack-destination", temporary, NPM_PACKAGE]
-        subprocess.run(command, check=True, timeout=300, stdout=subprocess.DEVNULL)
-        (archive,) = Path(temporary).glob("*.tgz")
-        with tarfile.open(archive) as opened:
-            for name in NPM_FILES:
-                member = opened.extractfile(f"package/{name}")
-                assert member is not None, f"{NPM_PACKAGE} has no {name}"
-                (made / name).write_bytes(member.read())
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "--quiet",
-            "--no-deps",
-            "--dest",
-            str(made),
-        ]
-        command += ["--only-binary=:all:", "--abi=cp314", *PLATFORM, *WHEELS]
-        subprocess.run(command, check=True, timeout=300)
-        wheels = sorted(path.name for path in made.glob("*.whl"))
-        (made / mark.name).write_text(json.dumps({"wanted": wanted, "wheels": wheels}))
-        shutil.rmtree(folder, ignore_errors=True)
-        made.rename(folder)
-
-
-def is_vendored() -> bool:
-    """Return whether Pyodide has been downloaded for the page."""
-    return (PYODIDE / "vendored.json").exists()
-
-
-def read_try_page() -> str:
-    """Return the HTML of the page, which stands between its headings."""
-    return (HERE / "try" / "page.html").read_text(encoding="utf-8")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    pack = ["npm", "pack", "--silent", "--pack-destination", folder, NPM_PACKAGE]
+    subprocess.run(pack, check=True, timeout=300, stdout=subprocess.DEVNULL)
+    (archive,) = folder.glob("*.tgz")
+    with tarfile.open(archive) as opened:
+        for member in opened.getmembers():
+            member.name = Path(member.name).name  # "package/pyodide.mjs"
+            opened.extract(member, folder, filter="data")
+    archive.unlink()
+    download = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", folder]
+    download += ["--only-binary=:all:", "--implementation=cp", *PLATFORM, *WHEELS]
+    subprocess.run(download, check=True, timeout=300)
+    wheels = sorted(path.name for path in folder.glob("*.whl"))
+    mark.write_text(json.dumps({"wanted": wanted, "wheels": wheels}))
 
 
 def write_try_files(folder: Path) -> None:
