@@ -161,7 +161,7 @@ def test_the_blocks_of_the_benchmark_that_need_no_code() -> None:
     page = (ROOT / "docs/decisions.md").read_text(encoding="utf-8")
     assert f"{data} of the {every} blocks of the benchmark need no" in page
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"answers with data, as in {data} of the {every} blocks of our [benchmark]" in readme
+    assert f"data: {data} of the {every} blocks of our [benchmark]" in readme
 
 
 def test_python_changes_the_state_in_five_rewritten_programs() -> None:
