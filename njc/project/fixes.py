@@ -68,7 +68,7 @@ def _add_import(source: SourceFile, line: str) -> str:
     if isinstance(module, Diagnostic):
         return source.text
     blocks = (block.start for block in find_blocks(module) if isinstance(block, NaturalBlock))
-    at, text = find_import_place(module, next(blocks, len(source.text)), [line])
+    at, text = find_import_place(module, next(blocks, len(source.text)), line)
     return source.text[:at] + text + source.text[at:]
 
 

@@ -77,7 +77,7 @@ def test_answers_enter_the_lock_and_leave_the_folder(asked: Studio) -> None:
     assert list_files(asked) == []
     lock = asked.read("njc.lock")
     assert lock.count('model = "Ada Lovelace"') == 2
-    assert "# code by Ada Lovelace;" in asked.read("shop.py")
+    assert "# code by Ada Lovelace\n" in asked.read("shop.py")
     space: dict[str, object] = {}
     exec(asked.read("shop.py"), space)
     assert space["double"](4) == 9  # type: ignore[operator]

@@ -47,6 +47,7 @@ FLAGS: Mapping[str, str] = {
     "compare --gate": "use `njc eval --gate`",
     **dict.fromkeys(("compare --attempts", "compare --jobs"), _BUILT),
     **dict.fromkeys(("lock --attempts", "lock --jobs"), _BUILT),
+    "lock --why": "`njc lock` says what changed; what the code cost is in njc.lock",
     **dict.fromkeys(("usage --budget", "usage --of"), "select from the output of `--json`"),
     **dict.fromkeys(
         ("cache --folder", "clear --folder"), "set XDG_CACHE_HOME to the folder above it"

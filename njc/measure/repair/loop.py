@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Generator, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-from njc.static.generate import NO_CODE, TEMPERATURE_STEP, GenerationAttempt, GenerationCost
+from njc.static.generate import NO_CODE, TEMPERATURE_STEP, GenerationCost
 from njrt.data.records import field, record
 from njrt.messages import Reply, Request
 
@@ -102,6 +102,16 @@ class RepairBudget:
 
 
 @record
+class RepairAttempt:
+    """A reply: its code, and why the code was refused or how its tests went."""
+
+    code: str
+    """The code, or the whole reply if it contains none."""
+    verdict: tuple[str, ...]
+    rationale: str = ""
+
+
+@record
 class Repaired(Generic[EvaluationT]):
     """The best code, its evaluation and rationale, and the evaluation of the original code."""
 
@@ -110,7 +120,7 @@ class Repaired(Generic[EvaluationT]):
     first: EvaluationT
     rationale: str = ""
     """Empty if the code is the original code."""
-    attempts: tuple[GenerationAttempt, ...] = ()
+    attempts: tuple[RepairAttempt, ...] = ()
     cost: GenerationCost = field(default_factory=GenerationCost)
 
 
@@ -119,7 +129,7 @@ def repair_code(
 ) -> Generator[Request, Reply, Repaired[EvaluationT]]:
     """Have code corrected until it passes its tests, the budget is used up, or the model fails."""
     best = first = repair.evaluate(code)
-    attempts: tuple[GenerationAttempt, ...] = ()
+    attempts: tuple[RepairAttempt, ...] = ()
     cost, tried, rationale = GenerationCost(), {normalize_layout(code)}, ""
     refused: RefusedProposal | None = None
     while best.can_improve and budget.allows(len(attempts), cost):
@@ -136,7 +146,7 @@ def repair_code(
                 best, code, rationale = evaluation, proposal.code, proposal.rationale
         tried.add(normalize_layout(proposal.code))
         shown = proposal.code or reply.message.text
-        attempts = (*attempts, GenerationAttempt(shown, tuple(verdict), proposal.rationale))
+        attempts = (*attempts, RepairAttempt(shown, tuple(verdict), proposal.rationale))
         refused = RefusedProposal(proposal.code, tuple(refusals)) if refusals else None
     return Repaired(code, best, first, rationale, attempts, cost)
 

@@ -101,7 +101,7 @@ def test_the_head_of_a_file_says_who_wrote_its_code(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
     assert studio.njc("build", ".", "--mode", "static", replies=[GOOD], name="m").exit_code == 0
     head = studio.read("shop.py").split("\n")[2]
-    assert head == "# code by m; the checks of its program were not run"
+    assert head == "# code by m"
 
 
 def test_a_locked_build_needs_no_tools_and_no_network(studio: Studio) -> None:
@@ -110,7 +110,7 @@ def test_a_locked_build_needs_no_tools_and_no_network(studio: Studio) -> None:
     (studio.folder / "shop.py").unlink()
     hidden = """
 import sys
-sys.modules.update(dict.fromkeys(("black", "libcst", "openai", "httpx")))
+sys.modules.update(dict.fromkeys(("tomlkit", "libcst", "openai", "httpx")))
 def refuse(event, arguments):
     assert event not in ("socket.connect", "socket.getaddrinfo"), event
 sys.addaudithook(refuse)
@@ -152,7 +152,7 @@ def test_nothing_is_asked_on_a_read_only_disk(
     assert "cannot write njc.lock: it is read-only" in studio.njc(*learn).output
 
 
-def test_no_code_is_a_build_error_and_every_attempt_is_kept(studio: Studio) -> None:
+def test_no_code_is_a_build_error(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
     result = studio.njc(
         "build", ".", "--mode", "static", "--attempts", "3", replies=[BAD, WORSE, BAD]
@@ -162,10 +162,6 @@ def test_no_code_is_a_build_error_and_every_attempt_is_kept(studio: Studio) -> N
         result.stderr
     )
     assert "nothing was written" in result.stderr
-    attempts = studio.read(".njc_cache/attempts/shop.njpy-total.md")
-    assert attempts.count("## attempt ") == 3
-    assert WORSE in attempts
-    assert "is read-only in this block" in attempts
     assert not (studio.folder / "shop.py").exists()
 
 
@@ -192,9 +188,8 @@ def test_what_is_missing_or_stale_is_named(studio: Studio) -> None:
     assert "stale: its instruction changed" in result.stderr
     assert studio.njc("lock", ".", "--mode", "static").exit_code == 1
     studio.write({"shop.njpy": SHOP.replace("return spent", "return spent + 1")})
-    result = studio.njc("lock", ".", "--mode", "static", "--why")
+    result = studio.njc("lock", ".", "--mode", "static")
     assert "stale: the program around it changed" in result.stdout
-    assert "written by scripted on " in result.stdout
 
 
 def test_edits_elsewhere_leave_the_lock_alone(studio: Studio) -> None:
@@ -212,16 +207,6 @@ def test_a_renamed_file_keeps_its_code(studio: Studio) -> None:
     (studio.folder / "old.njpy").rename(studio.folder / "shop.njpy")
     assert studio.njc("build", ".", "--mode", "static").exit_code == 0
     assert 'name = "shop.njpy:total"' in studio.read("njc.lock")
-    assert "unused: old.njpy:total (static)" in studio.njc("lock", ".", "--mode", "static").stderr
-    assert studio.njc("lock", ".", "--mode", "static", "--update").exit_code == 0
-    assert "old.njpy" not in studio.read("njc.lock")
-
-
-def test_blocks_that_are_live_for_now_keep_their_entries(studio: Studio) -> None:
-    studio.write({"shop.njpy": SHOP})
-    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
-    assert studio.njc("lock", ".", "--update").exit_code == 0
-    assert studio.njc("build", ".", "--mode", "static", "--locked").exit_code == 0
 
 
 def test_edited_code_is_kept_checked_and_named(studio: Studio) -> None:
@@ -323,25 +308,10 @@ def test_stale_learned_code_is_passed_over_unless_it_was_edited(studio: Studio) 
     assert "spent += price" in studio.read("shop.py")
     studio.write({"njc.lock": kept.replace("spent = spent + price", "spent = price + spent")})
     result = studio.njc("build", ".", "--mode", "static")
-    assert "error[NJ403]: `shop.njpy:total` is stale: its instruction changed" in result.stderr
-
-
-def test_update_asks_no_model_for_code_that_has_moved(studio: Studio) -> None:
-    studio.write({"old.njpy": SHOP})
-    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
-    (studio.folder / "old.njpy").rename(studio.folder / "shop.njpy")
-    result = studio.njc("lock", ".", "--mode", "static", "--update")
-    assert (result.exit_code, len(studio.asked)) == (0, 1), result.output
-    assert "old.njpy" not in studio.read("njc.lock")
-
-
-def test_update_removes_what_is_unused(studio: Studio) -> None:
-    studio.write({"shop.njpy": SHOP})
-    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
-    studio.write({"shop.njpy": SHOP.replace("total", "sums")})
-    result = studio.njc("lock", ".", "--mode", "static", "--update", replies=[GOOD])
-    assert result.exit_code == 0, result.output
-    assert studio.read("njc.lock").count("[[block]]") == 1
+    assert (
+        "error[NJ403]: the code of `shop.njpy:total` is stale: its instruction changed"
+        in result.stderr
+    )
 
 
 def test_what_was_written_before_a_failure_is_kept(studio: Studio) -> None:
@@ -411,24 +381,13 @@ def test_errors_of_the_program_come_before_any_question(studio: Studio) -> None:
     assert studio.asked == []
 
 
-@pytest.mark.parametrize(
-    ("asked", "served", "locked"),
-    [
-        ("openai/gpt-4.1", "gpt-4.1-2025-04-14", "gpt-4.1-2025-04-14"),
-        ("openai/Qwen2.5-Coder", "local", "openai/Qwen2.5-Coder (local)"),
-        ("openai/Qwen2.5-Coder", "", "openai/Qwen2.5-Coder"),
-        ("scripted", "scripted", "scripted"),
-    ],
-)
-def test_the_lock_names_the_model_that_was_asked(
-    studio: Studio, asked: str, served: str, locked: str
-) -> None:
+def test_the_lock_names_the_model_that_was_asked(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
-    reply = Reply(ModelMessage(GOOD), model=served)
-    built = studio.njc("build", ".", "--mode", "static", replies=[reply], name=asked)
+    reply = Reply(ModelMessage(GOOD), model="local")
+    built = studio.njc("build", ".", "--mode", "static", replies=[reply], name="openai/Qwen")
     assert built.exit_code == 0, built.output
     (entry,) = read_lock(studio.folder / "njc.lock").entries.values()
-    assert entry.model == locked
+    assert entry.model == "openai/Qwen"
 
 
 def edit_lock(studio: Studio, old: str, new: str) -> None:
@@ -450,51 +409,3 @@ def test_an_edit_of_the_lock_while_a_model_is_asked_is_kept(studio: Studio) -> N
     assert result.exit_code == 0, result.output
     assert "break  # enough" in studio.read("njc.lock")
     assert "done = True" in studio.read("njc.lock")
-
-
-def test_code_that_was_written_while_the_lock_was_broken_is_beside_it(studio: Studio) -> None:
-    studio.write({"shop.njpy": SHOP, "njc.lock": "version = 1\n"})
-
-    def reply(request: Request) -> str:
-        studio.write({"njc.lock": "version = 1\n[[block]\n"})
-        return GOOD
-
-    result = studio.njc("build", ".", "--mode", "static", replies=reply)
-    assert result.exit_code != 0
-    assert "njc.lock.new" in result.output
-    assert "spent += price" in studio.read("njc.lock.new")
-    assert studio.read("njc.lock") == "version = 1\n[[block]\n"
-
-
-MANY = "\n\n".join(
-    f'''def f{number}(x: int) -> int:
-    """natural
-    Double <x> into <:y>.
-    """
-    return y'''
-    for number in range(16)
-)
-QUICK_MODEL = """import njrt
-def open_model(name):
-    return njrt.Scripted(lambda request: "```python\\ny = x*2\\n```", protocol="text")
-"""
-
-
-def test_blocks_are_written_in_several_threads_of_a_new_process(studio: Studio) -> None:
-    """Black's compiled modules must not be imported by several threads at once."""
-    studio.write({"shop.njpy": MANY + "\n", "quick.py": QUICK_MODEL})
-    done = run_python(
-        "-m",
-        "njc",
-        "build",
-        "shop.njpy",
-        "--mode",
-        "static",
-        "-j",
-        "8",
-        cwd=studio.folder,
-        env={**os.environ, "NJC_MODEL": "python:quick:x", "PYTHONPATH": str(studio.folder)},
-        timeout=HANG_SECONDS,
-    )
-    assert done.returncode == 0, done.stderr
-    assert studio.read("shop.py").count("y = x * 2") == 16
