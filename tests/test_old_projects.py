@@ -310,7 +310,7 @@ FLAGS = {
     ),
     "debug": ("--trace", "debug --plain"),
     "eval": ("eval --accept", "eval --against", "eval --html", "eval --out", "eval -o"),
-    "lock": ("--authority", "lock --attempts", "lock --jobs", "lock --why"),
+    "lock": ("--authority", "lock --attempts", "lock --jobs", "lock --update", "lock --why"),
     "run": (
         *("--env", "--max-cpu", "--max-memory", "--max-processes", "--read", "--sandbox"),
         "--work",

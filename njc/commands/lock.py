@@ -1,4 +1,4 @@
-"""`njc lock`: the state of static blocks, and rewriting their code."""
+"""`njc lock`: the state of static blocks, and what a person says about their code."""
 
 from __future__ import annotations
 
@@ -14,55 +14,37 @@ from typing import Any
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import (
-    MODE,
-    OPEN_EXIT_CODE,
-    WRITER,
-    WRITER_NAME,
-    project_flags,
-    refuse_options,
-    resolve_project,
-    with_console,
-)
-from njc.project.build import Finding
+from njc.commands.terminal.flags import MODE, project_flags, resolve_project, with_console
 from njc.project.config import get_lock_path
-from njc.project.report import format_count, format_findings
+from njc.project.report import format_count
 from njc.project.units import find_units
-from njc.static.build import HoleRequest
 from njc.static.fit import StaticFile
 from njc.static.holes import Hole
 from njc.static.lock import LockEntry, Review, StaticLock, read_lock
 from njc.static.staleness import HoleStatus, Locked, describe_hole_status, find_hole_statuses
-from njc.static.write import change_lock, fill_units, find_static_files
+from njc.static.write import change_lock, find_static_files
 from njrt.errors import ConfigurationError
 
 
 @click.command("lock")
 @click.argument("places", nargs=-1, metavar="[SRC | BLOCK]...")
-@click.option("--update", is_flag=True, help="Write missing and stale code, and all BLOCKs.")
 @click.option("--keep", is_flag=True, help="Mark the code of stale BLOCKs as current.")
 @click.option("--reviewed", is_flag=True, help="Sign the code of BLOCKs, which you have read.")
 @MODE
-@WRITER
-@WRITER_NAME
 @project_flags
 @with_console
 def command(
     console: Console,
     places: Sequence[str],
-    update: bool,
     keep: bool,
     reviewed: bool,
     **flags: Any,
 ) -> int:
-    """Show static blocks in njc.lock; write or keep their code.
+    """Show static blocks in njc.lock; keep or sign their code.
 
     A BLOCK has its name in the lock, such as `mailbox.njpy:Mailbox.triage`. The exit code is 1 if a
     block is missing or stale at the end.
     """
-    if keep or reviewed:
-        other = "--keep keeps it" if keep else "--reviewed signs it"
-        refuse_options(f"writes code again; {other}", "update")
     blocks, sources = split_places(places)
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
@@ -70,32 +52,20 @@ def command(
     files = find_static_files(units, project)
     holes = [hole for found in files for hole in found.holes]
     chosen = [find_named_hole(block, holes) for block in blocks]
-    lock, findings, is_open = read_lock(file), tuple[Finding, ...](), False
+    lock = read_lock(file)
     changed: list[LockEntry] = []
     if keep:
         found = [(it, lock.entries.get((it.name, it.mode))) for it in chosen or holes]
         changed = [replace(entry, meaning=it.meaning) for it, entry in found if entry]
     elif reviewed:
         changed = _sign(chosen, lock, files)
-    elif update:
-        names = {hole.name for hole in chosen or holes}
-        request = HoleRequest(
-            rewritten=tuple((hole.name, hole.mode) for hole in chosen),
-            only=lambda hole: hole.name in names,
-            writer_name=flags["writer_name"],
-            notify=console.note,
-        )
-        build = fill_units(units, project, request)
-        findings, is_open = build.findings, bool(build.questions)
-        console.note("\n".join(f"note: {note}" for note in build.notes))
-        console.findings(format_findings(findings, "text"))
     if changed:
         change_lock(file, lambda lock: lock.with_entries(changed))
     statuses = find_hole_statuses(holes, read_lock(file))
     console.result("\n".join(_format_statuses(chosen or holes, statuses)))
     unwritten = sum(not isinstance(status, Locked) for status in statuses.values())
     console.note(f"{format_count(len(holes), 'static block')}, {unwritten} to be written")
-    return OPEN_EXIT_CODE if is_open else int(bool(unwritten or findings))
+    return int(bool(unwritten))
 
 
 def _sign(chosen: Sequence[Hole], lock: StaticLock, files: Sequence[StaticFile]) -> list[LockEntry]:

@@ -68,17 +68,14 @@ def command(
     holes = [hole for found in files for hole in found.holes]
     if not holes:
         raise ConfigurationError('no block is static; write mode="static" on one')
-    chosen = {find_named_hole(block, holes).name for block in blocks}
+    chosen = [find_named_hole(block, holes) for block in blocks] or holes
     lock = read_lock(file)
-    request = HoleRequest(
-        attempts=attempts, notify=console.note, only=lambda hole: not chosen or hole.name in chosen
-    )
-    request = keep_results(request, file)
+    request = keep_results(HoleRequest(attempts=attempts, notify=console.note), file)
     request.keep(())  # fails on a read-only disk, before replies are paid for
     limit = seconds or COMMAND_SECONDS
     program = TestedProgram(tuple(files), tuple(units), project, lock, tuple(words), limit)
     with show_status(console):
-        repaired = list(repair_by_command(program, request))
+        repaired = list(repair_by_command(program, chosen, request))
     return int(_show_command_repair(console, repaired))
 
 

@@ -25,7 +25,7 @@ from njc.static.fit import StaticFile, find_compile_problem
 from njc.static.folder import Open, find_folder, remove_question, take_answer
 from njc.static.generate import MAX_ATTEMPTS, Generated, GenerationCost, generate_code
 from njc.static.holes import Hole
-from njc.static.lock import LockEntry, LockKey, StaticLock, TokenCounts, describe_authors, hash_code
+from njc.static.lock import LockEntry, StaticLock, TokenCounts, describe_authors, hash_code
 from njc.static.staleness import (
     HoleStatus,
     Locked,
@@ -66,10 +66,6 @@ class HoleRequest:
     """Who answers in the folder that the option `writer` names."""
     notify: Callable[[str], None] = lambda line: None
     """Called with a line before each step."""
-    rewritten: tuple[LockKey, ...] = ()
-    """Entries to write again; they stay in the lock until there is new code for their blocks."""
-    only: Callable[[Hole], bool] = lambda hole: True
-    """Selects the holes that models are asked for; other holes without locked code are skipped."""
 
 
 @record
@@ -102,11 +98,11 @@ def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleReque
     if problems := tuple(problem for file in files for problem in file.find_mode_problems()):
         return StaticBuild(findings=problems)
     holes = [(file, hole) for file in files for hole in file.holes]
-    statuses = find_hole_statuses([hole for _, hole in holes], lock, request.rewritten)
+    statuses = find_hole_statuses([hole for _, hole in holes], lock)
     to_write = [
         (file, hole)
         for file, hole in holes
-        if _needs_generation(hole, statuses[hole.name], request)
+        if not request.locked and _needs_generation(statuses[hole.name])
     ]
     if to_write:
         require_packages("generating code", "njpy[static]", "tomlkit", otherwise=_OTHERWISE)
@@ -155,10 +151,8 @@ def _compile_filled(
     return compilation
 
 
-def _needs_generation(hole: Hole, status: HoleStatus, request: HoleRequest) -> bool:
-    if request.locked or not request.only(hole) or isinstance(status, Locked):
-        return False
-    return isinstance(status, Missing) or not status.entry.is_edited
+def _needs_generation(status: HoleStatus) -> bool:
+    return isinstance(status, Missing) or (isinstance(status, Stale) and not status.entry.is_edited)
 
 
 def _fill_without_model(
@@ -175,10 +169,8 @@ def _fill_without_model(
                 hint = f"read it, and sign it by `njc lock --reviewed {name}`"
                 found = file.make_finding(hole, "NJ406", message, hint)
             return HoleResult(entry, (found,) if found else ())
-        case Stale() | Missing() if not request.only(hole):
-            return HoleResult()
         case Stale(entry) if entry.is_edited:
-            hint = f"`njc lock --update {name}` writes it again, `njc lock --keep {name}` keeps it"
+            hint = f"keep it by `njc lock --keep {name}`, or delete its entry and build again"
             found = file.make_finding(hole, "NJ403", f"the code of `{name}` is {state}", hint)
             return HoleResult(findings=(found,))
         case Stale() | Missing() if hole.options.fallback == "live":
@@ -200,7 +192,7 @@ def _make_refusal_finding(
 ) -> Finding:
     kind = "edited" if entry.is_edited else "locked"
     message = f"the {kind} code of `{hole.name}` is refused: {reasons}"
-    hint = f"correct it in njc.lock, or write it again with `njc lock --update {hole.name}`"
+    hint = "correct it in njc.lock, or delete its entry and build again"
     return file.make_finding(hole, "NJ404", message, hint)
 
 

@@ -25,7 +25,7 @@ from njc.compiler.codegen.lower import (
     make_lambda,
 )
 from njc.compiler.codegen.output_types import OutputTypes
-from njc.compiler.frontend.name_resolution import Definition, collect_bindings
+from njc.compiler.frontend.name_resolution import collect_bindings
 from njc.compiler.frontend.prompt_references import list_variables
 from njc.static.holes import Hole
 from njrt.data.options import Options
@@ -42,17 +42,12 @@ def place_static_code(
     above = list(_render_declarations(tree, hole))
     if asks:
         above.append(_render_helper(hole, project, runtime))
-    at_margin = not (hole.block.placement.indent or hole.block.placement.one_line)
-    blank = [""] * (1 + at_margin)
-    own = tree.body
     checks = list(_render_checks(hole, types, runtime))
     parts = [
         "# natural",
         *(f"# {line}".rstrip() for line in hole.instruction.split("\n")),
         *above,
-        *(blank if own and isinstance(own[0], Definition) and (above or at_margin) else []),
         *([text] if (text := code.strip("\n")) else []),
-        *(blank if own and isinstance(own[-1], Definition) else []),
         *checks,
         END_COMMENT,
     ]

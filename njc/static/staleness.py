@@ -8,10 +8,10 @@ lock has nothing                    Missing()
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from njc.static.holes import Hole
-from njc.static.lock import BlockDigests, LockEntry, LockKey, StaticLock
+from njc.static.lock import BlockDigests, LockEntry, StaticLock
 from njrt.data.records import record, replace
 
 
@@ -39,27 +39,21 @@ class Missing:
 HoleStatus = Locked | Stale | Missing
 
 
-def find_hole_statuses(
-    holes: Sequence[Hole], lock: StaticLock, without: Collection[LockKey] = ()
-) -> dict[str, HoleStatus]:
-    """Look up every hole in the lock, but for some entries."""
-    entries = {key: entry for key, entry in lock.entries.items() if key not in without}
+def find_hole_statuses(holes: Sequence[Hole], lock: StaticLock) -> dict[str, HoleStatus]:
+    """Look up every hole in the lock."""
     names = {hole.name for hole in holes}
-    other = {
-        (entry.meaning, mode): entry for (name, mode), entry in entries.items() if name not in names
-    }
-    return {hole.name: _find_status(hole, entries, other) for hole in holes}
+    other = [entry for entry in lock.entries.values() if entry.name not in names]
+    moved = {(entry.mode, entry.meaning): entry for entry in other}
+    return {hole.name: _find_status(hole, lock, moved) for hole in holes}
 
 
 def _find_status(
-    hole: Hole,
-    entries: Mapping[LockKey, LockEntry],
-    other: Mapping[tuple[BlockDigests, str], LockEntry],
+    hole: Hole, lock: StaticLock, moved: Mapping[tuple[str, BlockDigests], LockEntry]
 ) -> HoleStatus:
-    entry, meaning = entries.get((hole.name, hole.mode)), hole.meaning
+    entry, meaning = lock.entries.get((hole.name, hole.mode)), hole.meaning
     if entry is None:
-        moved = other.get((meaning, hole.mode))
-        return Locked(replace(moved, name=hole.name)) if moved else Missing()
+        found = moved.get((hole.mode, meaning))
+        return Locked(replace(found, name=hole.name)) if found else Missing()
     changed = tuple(
         it for it in _PART_DESCRIPTIONS if getattr(entry.meaning, it) != getattr(meaning, it)
     )

@@ -116,12 +116,6 @@ def test_an_answer_to_an_older_text_is_not_taken(asked: Studio) -> None:
     assert "answers no block of these sources" in result.stderr
 
 
-def test_the_lock_command_tells_of_questions(asked: Studio) -> None:
-    result = asked.njc("lock", "--update", *ASK[2:], ".")
-    assert result.exit_code == 3
-    assert result.stderr.count("note: open: ask/shop.double-") == 2
-
-
 def test_a_name_is_required_and_a_locked_build_does_not_look(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
     result = studio.njc("build", ".", "--writer", "folder:ask")

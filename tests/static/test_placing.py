@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import black
 import pytest
 from studio import Studio
 
@@ -116,8 +115,6 @@ def test_every_place(studio: Studio, name: str) -> None:
     text = studio.built(source, code)
     compile(text, "program.py", "exec")
     assert "# end of natural block" in text
-    if name not in ("one line", "semicolon", "tabs", "carriage returns"):
-        assert black.format_str(text, mode=black.Mode(line_length=100)) == text
 
 
 def test_strings_keep_their_lines(studio: Studio) -> None:

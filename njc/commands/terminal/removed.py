@@ -47,6 +47,7 @@ FLAGS: Mapping[str, str] = {
     "compare --gate": "use `njc eval --gate`",
     **dict.fromkeys(("compare --attempts", "compare --jobs"), _BUILT),
     **dict.fromkeys(("lock --attempts", "lock --jobs"), _BUILT),
+    "lock --update": "delete entries in njc.lock and build again",
     "lock --why": "`njc lock` says what changed; what the code cost is in njc.lock",
     **dict.fromkeys(("usage --budget", "usage --of"), "select from the output of `--json`"),
     **dict.fromkeys(

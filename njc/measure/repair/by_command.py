@@ -161,11 +161,11 @@ _SCAFFOLD = re.compile(r"\s*(?:#.*|\w+: [^=]+|\w+ = \w+\.a?llm_at\(.*|)$")
 
 
 def repair_by_command(
-    program: TestedProgram, request: HoleRequest
+    program: TestedProgram, holes: Sequence[Hole], request: HoleRequest
 ) -> Iterator[CommandRepairResult]:
     """Repair one hole after another until the command passes."""
     for file in program.files:
-        for hole in filter(request.only, file.holes):
+        for hole in (hole for hole in file.holes if hole in holes):
             entry, trouble = find_locked_entry(hole, program.lock)
             if entry is None:
                 yield CommandRepairResult(hole, trouble=trouble)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from njc.compiler.analysis.assignment import can_reach_end, find_unbound_at_end
 from njc.compiler.analysis.inference import TypeReader
@@ -120,12 +120,6 @@ def _find_foreign_names(nodes: Sequence[ast.AST], hole: Hole) -> Iterator[str]:
 # ── whether outputs are bound to values of their types ────────────────────────────────────────────
 
 
-_DISPLAYS = (
-    (ast.List | ast.ListComp, "list"),
-    (ast.Dict | ast.DictComp, "dict"),
-    (ast.Set | ast.SetComp, "set"),
-    (ast.Tuple, "tuple"),
-)
 _FITTING = {"int": ("int", "float", "complex"), "float": ("float", "complex")}
 """The types that values of a builtin type fit, if there are others."""
 _BUILTIN_TYPES = frozenset(
@@ -186,8 +180,7 @@ def _find_other_type(value: ast.expr, declared: str, hole: Hole, types: TypeRead
     if isinstance(value, ast.BinOp | ast.BoolOp | ast.UnaryOp | ast.IfExp | ast.Subscript):
         return ""  # operators and items may have another type
     typed = types.infer(value, hole.block.scope)
-    name = next((name for kind, name in _DISPLAYS if isinstance(value, kind)), "")
-    name = name or (types.name_of(types.expand(typed)) if typed is not None else "")
+    name = types.name_of(types.expand(typed)) if typed is not None else ""
     parsed = parse_type(declared)
     if parsed is None or name not in _BUILTIN_TYPES:
         return ""
@@ -203,47 +196,17 @@ def _find_other_type(value: ast.expr, declared: str, hole: Hole, types: TypeRead
 def _find_question_problems(
     analysis: SnippetAnalysis, hole: Hole, types: TypeReader
 ) -> Iterator[str]:
-    """Check every call of the helper; types that the code itself defines or imports may be any."""
-    helper, nodes = hole.helper, analysis.nodes
-    awaited = {id(node.value) for node in nodes if isinstance(node, ast.Await)}
-    dropped = {
-        id(node.value)
-        for node in nodes
-        if isinstance(node, ast.Assign | ast.Expr | ast.Return | ast.AnnAssign)
-    }
-    for node in nodes:
-        match node:
-            case ast.Call(func=ast.Name(id=name)) if name == helper:
-                if hole.block.scope.is_async and id(node) in dropped - awaited:
-                    yield (
-                        f"line {node.lineno}: `{helper}(...)` must be awaited: `await"
-                        f" {helper}(...)`"
-                    )
-                for problem in _check_call(node, hole, types, analysis.names.bound.keys()):
-                    yield f"line {node.lineno}: {problem}"
-
-
-def _check_call(
-    call: ast.Call, hole: Hole, types: TypeReader, own: Collection[str]
-) -> Iterator[str]:
-    given = {keyword.arg: keyword.value for keyword in call.keywords}
-    given |= dict(zip(("prompt", "schema"), call.args, strict=False))
-    if len(call.args) > 2 or given.keys() - {"prompt", "schema"} or "prompt" not in given:
-        form = f"`{hole.helper}(prompt, schema)`"
-        yield f"`{hole.helper}` takes a prompt and, if need be, a schema: {form}"
-        return
-    match given["prompt"]:
-        case ast.Constant(value=str(text)):
-            for name in hole.visible:
-                if re.search(rf"\{{{name}\b|<{name}>", text):
-                    yield (
-                        f"the model would read `{name}` as a word and not its value: "
-                        f"write the prompt as an f-string with {{{name}}}"
-                    )
-    match given.get("schema"):
-        case ast.Constant(value=str(text)):
-            yield f"the schema must be a type, not the text {text!r}"
-        case ast.expr() as schema if not set(list_variables(schema)) & set(own):
-            problem = find_json_problem(Typed(schema, hole.block.scope), types)
-            if problem is not None and problem.is_certain:
-                yield f"{problem.reason}; the schema is a type such as `Literal[...]`, `list[str]`"
+    """Check the schema of every question; types that the code itself defines may be any."""
+    own = analysis.names.bound.keys()
+    for node in analysis.nodes:
+        if not (isinstance(node, ast.Call) and ast.unparse(node.func) == hole.helper):
+            continue
+        schemas = [keyword.value for keyword in node.keywords if keyword.arg == "schema"]
+        for schema in [*node.args[1:2], *schemas]:
+            line = f"line {node.lineno}:"
+            if isinstance(schema, ast.Constant) and isinstance(schema.value, str):
+                yield f"{line} the schema must be a type, not the text {schema.value!r}"
+            elif own.isdisjoint(list_variables(schema)):
+                problem = find_json_problem(Typed(schema, hole.block.scope), types)
+                if problem is not None and problem.is_certain:
+                    yield f"{line} {problem.reason}; the schema is a type such as `list[str]`"

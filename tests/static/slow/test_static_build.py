@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pstats
 import threading
-from typing import Any
 
 import pytest
 from studio import Studio
@@ -141,10 +140,9 @@ def test_nothing_is_asked_on_a_read_only_disk(
     studio.write({"shop.njpy": SHOP})
     with monkeypatch.context() as patch:
         patch.setattr("os.access", lambda _, mode: mode != os.W_OK)
-        for words in ("build", "--mode", "static"), ("lock", "--mode", "static", "--update"):
-            refused = studio.njc(words[0], "shop.njpy", *words[1:])
-            assert (refused.exit_code, studio.asked) == (2, [])
-            assert "cannot write njc.lock: its directory is read-only" in refused.output
+        refused = studio.njc("build", "shop.njpy", "--mode", "static")
+        assert (refused.exit_code, studio.asked) == (2, [])
+        assert "cannot write njc.lock: its directory is read-only" in refused.output
     assert studio.njc("build", "shop.njpy", "--mode", "static", replies=[GOOD]).exit_code == 0
     monkeypatch.setattr("os.access", lambda _, mode: mode != os.W_OK)
     assert studio.njc("build", "shop.njpy", "--mode", "static", "--force").exit_code == 0
@@ -230,68 +228,18 @@ def test_edited_code_is_kept_checked_and_named(studio: Studio) -> None:
     assert "the edited code of `shop.njpy:total` is refused: line 3: `prices`" in result.stderr
 
 
-def test_update_writes_one_block_anew(studio: Studio) -> None:
+def test_a_block_without_its_entry_is_written_again(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP, "other.njpy": SHOP})
     studio.njc("build", ".", "--mode", "static", replies=[GOOD, GOOD])
+    head, first, _ = studio.read("njc.lock").split("[[block]]")
+    studio.write({"njc.lock": f"{head}[[block]]{first}"})
     other = GOOD.replace("spent += price", "spent = spent + price")
-    result = studio.njc(
-        "lock", ".", "--mode", "static", "--update", "shop.njpy:total", replies=[other]
-    )
-    assert result.exit_code == 0, result.output
+    assert studio.njc("build", ".", "--mode", "static", replies=[other]).exit_code == 0
     lock = studio.read("njc.lock")
     assert lock.count("spent = spent + price") == lock.count("spent += price") == 1
-    result = studio.njc("lock", ".", "--mode", "static", "--update", "shop.njpy:sum")
+    result = studio.njc("lock", ".", "--mode", "static", "--keep", "shop.njpy:sum")
     assert result.exit_code == 2
     assert "there is no static block `shop.njpy:sum`" in result.stderr
-
-
-UPDATE_FAILURES = {
-    "no code": (["I cannot do this."] * 9, 1),
-    "the server is down": ([ServerError("the server is down")], 3),
-    "the second block fails": ([GOOD.replace("spent += price", "spent = spent + price")], 3),
-}
-
-
-@pytest.mark.parametrize(("replies", "exit_code"), UPDATE_FAILURES.values(), ids=UPDATE_FAILURES)
-@pytest.mark.parametrize("edit", ["", "2 * "])
-def test_code_stays_until_there_is_other_code(
-    studio: Studio, replies: list[Any], exit_code: int, edit: str
-) -> None:
-    """`njc lock --update BLOCK` fails: the code of the block, edited or not, is used as before."""
-    studio.write({"a.njpy": SHOP, "b.njpy": SHOP})
-    studio.njc("build", ".", "--mode", "static", replies=[GOOD, GOOD])
-    text = studio.read("njc.lock").replace("spent += price", f"spent += {edit}price")
-    studio.write({"njc.lock": text})
-    answers = iter([*replies, ServerError("the server is down")])
-
-    def reply(request: Request) -> Any:
-        answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    blocks = ("b.njpy:total", "a.njpy:total")
-    result = studio.njc("lock", ".", "--mode", "static", "--update", *blocks, replies=reply)
-    assert result.exit_code == exit_code, result.output
-    entries = read_lock(studio.folder / "njc.lock").entries
-    codes = {name: entry.code for (name, _), entry in entries.items()}
-    assert f"spent += {edit}price" in codes["b.njpy:total"]
-    has_new = len(replies) == 1 and isinstance(replies[0], str)
-    assert ("spent = spent + price" in codes["a.njpy:total"]) == has_new
-    assert studio.njc("build", ".", "--mode", "static", "--locked").exit_code == 0
-
-
-def test_new_code_replaces_learned_code(studio: Studio) -> None:
-    studio.write({"shop.njpy": SHOP})
-    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
-    lock = studio.read("njc.lock")
-    learned = lock.replace('"static"', '"static-learned"').partition("[[block]]")[2]
-    studio.write({"njc.lock": f"{lock}\n[[block]]{learned}"})
-    other = GOOD.replace("spent += price", "spent = spent + price")
-    words = ("lock", ".", "--mode", "static", "--update", ":total")
-    assert studio.njc(*words, replies=[other]).exit_code == 0
-    assert studio.read("njc.lock").count("[[block]]") == 1
-    assert "spent = spent + price" in studio.read("njc.lock")
 
 
 def test_stale_learned_code_is_passed_over_unless_it_was_edited(studio: Studio) -> None:
