@@ -309,7 +309,14 @@ FLAGS = {
         f"compare --{name}" for name in ("attempts", "fresh", "gate", "html", "jobs", "json")
     ),
     "debug": ("--trace", "debug --plain"),
-    "eval": ("eval --accept", "eval --against", "eval --html", "eval --out", "eval -o"),
+    "eval": (
+        "eval --accept",
+        "eval --against",
+        "eval --fresh",
+        "eval --html",
+        "eval --out",
+        "eval -o",
+    ),
     "lock": ("--authority", "lock --attempts", "lock --jobs", "lock --update", "lock --why"),
     "run": (
         *("--env", "--max-cpu", "--max-memory", "--max-processes", "--read", "--sandbox"),

@@ -71,15 +71,12 @@ def list_blocks_with_code(units: Sequence[Unit], project: Project) -> list[str]:
     return found
 
 
-def find_locked_problems(
-    sources: Mapping[Unit, SourceFile], project: Project
-) -> tuple[Finding, ...]:
-    """Return what a locked build of these sources reports about their static blocks."""
+def fill_sources(sources: Mapping[Unit, SourceFile], project: Project) -> StaticBuild:
+    """Fill the holes in sources from the lock, without asking a model."""
     found = [make_static_file(unit, source, project.options) for unit, source in sources.items()]
-    if not (files := [file for file in found if file is not None]):
-        return ()
-    lock = read_lock(get_lock_path(project, files[0].unit.root))
-    return fill_holes(files, lock, HoleRequest(locked=True)).findings
+    files = [file for file in found if file is not None]
+    lock = read_lock(get_lock_path(project, files[0].unit.root)) if files else StaticLock()
+    return fill_holes(files, lock, HoleRequest(locked=True))
 
 
 def fill_locked(units: Sequence[Unit], project: Project) -> tuple[Compilations, Sequence[Finding]]:

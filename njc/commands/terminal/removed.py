@@ -42,6 +42,7 @@ FLAGS: Mapping[str, str] = {
     "--trace": "`njc trace FILE` shows a trace",
     "--unlearned": "learned code is used as other code; delete its entry in njc.lock",
     **dict.fromkeys(("compare --html", "compare --json", "eval --html"), _PRINTED),
+    "eval --fresh": "delete the folder .njc_cache/eval beside the file of cases",
     **dict.fromkeys(("eval --out", "eval -o"), _PRINTED),
     "compare --fresh": "a comparison makes all runs anew",
     "compare --gate": "use `njc eval --gate`",
