@@ -8,7 +8,6 @@ Never return.                                           NJ306  `return` is not o
 Double x, and return it.                                NJ217  `x` is plain text
 Increase <self.cuont>.                                  NJ218  the class has `count`
 Read <:n: int> from <text>. If <:n: str> is a word, ... NJ215  an output of two types
-Put 1 into <:point.x>.                                  NJ216  an attribute that cannot be set
 Put the sum of <rows> into <:total: float>.             NJ304  it may change `rows: list[int]`
 """
 
@@ -23,7 +22,6 @@ from collections.abc import Iterable, Iterator
 from njc.compiler.analysis.annotations import find_hidden_names, unquote_inside
 from njc.compiler.analysis.authority import ANSWER_REMEDY, Authority, find_read_type
 from njc.compiler.analysis.check import suggest_type
-from njc.compiler.analysis.class_members import ENUM_BASES
 from njc.compiler.analysis.containment import find_uncontained
 from njc.compiler.analysis.control_words import (
     CLAUSE_START,
@@ -33,7 +31,6 @@ from njc.compiler.analysis.control_words import (
     names_raise,
 )
 from njc.compiler.analysis.inference import TypeReader
-from njc.compiler.analysis.json_compatibility import list_members
 from njc.compiler.analysis.types import SCALARS, Typed
 from njc.compiler.frontend.blocks import NaturalBlock
 from njc.compiler.frontend.diagnostics import Diagnostic, make_diagnostic
@@ -62,7 +59,7 @@ def find_block_findings(
     yield from _check_effect(source, authority, types)
     yield from _check_changes(source, authority, types)
     yield from _check_attributes(source, block, types)
-    yield from _check_fixed_outputs(source, block, types)
+    yield from _check_final_outputs(source, block, types)
     yield from _check_undefined_types(source, block, authority.labels, types)
     yield from _check_two_types(source, block, types)
     is_contained = options.policy == "contained"
@@ -230,30 +227,15 @@ def _find_missing_name(block: NaturalBlock, types: TypeReader) -> str | None:
     return found.id if found is not None else None
 
 
-def _check_fixed_outputs(
+def _check_final_outputs(
     source: SourceFile, block: NaturalBlock, types: TypeReader
 ) -> Iterator[Diagnostic]:
-    """Report outputs that Python cannot set, or that are `Final`."""
+    """Report outputs that are `Final`."""
     for output in (each for each in block.references if each.writes):
-        at = (output.start, output.end)
-        owner, _, name = output.path.rpartition(".")
-        if not owner:
-            if _is_final(name, block, types):
-                message = f"the block binds `{name}`, which is `Final` and has a value"
-                hint = "bind another variable, or remove `Final`"
-                yield make_diagnostic(source, "NJ305", *at, message, hint)
-            continue
-        typed = find_read_type(output.path, block, types)[1]
-        reason = types.find_fixed_attribute(typed, name) if typed is not None else None
-        enum = types.class_of_type(Typed(ast.Name(owner, ast.Load()), block.scope))
-        if enum and ENUM_BASES & {*types.list_base_names(enum)} and name in list_members(enum[0]):
-            reason = f"it is a member of the enum `{owner}`"
-        if reason is not None:
-            message = f"Python refuses to set `{output.path}`: {reason}"
-            hint = f"name an output for it, such as `<:{name}>`"
-            if types.find_annotation(owner, block.scope) is not None:
-                hint += f", or bind a new object: `<:{owner}>`"
-            yield make_diagnostic(source, "NJ216", *at, message, hint)
+        if not output.is_dotted and _is_final(output.path, block, types):
+            message = f"the block binds `{output.path}`, which is `Final` and has a value"
+            hint = "bind another variable, or remove `Final`"
+            yield make_diagnostic(source, "NJ305", output.start, output.end, message, hint)
 
 
 def _is_final(name: str, block: NaturalBlock, types: TypeReader) -> bool:

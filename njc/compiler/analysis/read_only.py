@@ -23,11 +23,10 @@ from njc.compiler.analysis.class_members import (
     MODEL_BASES,
     DeclaredTypes,
     group_functions,
-    group_statements,
     is_dataclass,
     list_attribute_stores,
 )
-from njc.compiler.analysis.types import MAX_DEPTH, SCALARS, ClassDefinition, Typed
+from njc.compiler.analysis.types import SCALARS, ClassDefinition, Typed
 from njc.compiler.frontend.name_resolution import FunctionDefinition, NameScope, list_bound_names
 from njc.compiler.frontend.prompt_references import list_variables
 
@@ -40,9 +39,6 @@ CONTAINERS = ABSTRACT_CONTAINERS | {"tuple", "frozenset"}
 _NEUTRAL_BASES = frozenset(
     {"object", "abc.ABC", "str", "int", "float", "typing.NamedTuple", "typing.Generic"}
 )
-_BUILTIN_CONTAINERS = frozenset({"list", "dict", "set", "frozenset", "tuple", "range"})
-_TUPLE_FACTORIES = frozenset({"collections.namedtuple", "typing.NamedTuple"})
-_WITHOUT_DICT = frozenset({"object", "abc.ABC"})
 _FROZEN_DECORATORS = ("dataclass", "define", "attrs", "s", "mutable")
 _PROPERTIES = ("property", "functools.cached_property", "enum.property")
 _HOOKS = ("validator", "default", "setter", "deleter")
@@ -195,63 +191,6 @@ class ChangeReader(DeclaredTypes):
                 return True
         return False
 
-    def find_fixed_attribute(self, typed: Typed, name: str) -> str | None:
-        """Return why no attribute can be set on a type's values; None if Python may allow it."""
-        reasons = [self._explain_fixed(part, name) for part in self.union_parts(self.expand(typed))]
-        return reasons[0] if all(reasons) else None
-
-    def _explain_fixed(self, typed: Typed, name: str) -> str | None:
-        if self.name_of(typed) in SCALARS | _BUILTIN_CONTAINERS:
-            return f"a `{self.name_of(typed)}` has no attributes to set"
-        if (found := self.class_of_type(typed)) is None:
-            is_tuple = self._is_tuple_factory(typed)
-            return f"it is a field of the named tuple `{typed}`" if is_tuple else None
-        bases, family = set(self.list_base_names(found)), [*self.walk_bases(found)]
-        if bases & (ENUM_BASES | FLAG_BASES) and name in ("name", "value"):
-            return f"the {name} of a member of the enum `{found[0].name}` is fixed"
-        if any("__setattr__" in group_functions(node) for node, _ in family):
-            return None
-        if "typing.TypedDict" in bases:
-            return f"a `{found[0].name}` is a dict, which has no attributes to set"
-        for node, scope in family:
-            own = group_statements(node).get(name, [])
-            direct = {self.name_of(Typed(base, scope)) for base in node.bases}
-            match own:
-                case [ast.FunctionDef(decorator_list=[ast.Name(id="property")])]:
-                    return f"it is a property of `{node.name}` without a setter"
-                case [ast.AnnAssign()] if "typing.NamedTuple" in direct:
-                    return f"it is a field of the named tuple `{node.name}`"
-                case [ast.AnnAssign()] if _is_frozen(node, bases):
-                    is_private = bases & MODEL_BASES and name.startswith("_")
-                    return None if is_private else f"it is a field of the frozen `{node.name}`"
-                case [_, *_]:
-                    return None
-        return self._explain_slots(family, name)
-
-    def _is_tuple_factory(self, typed: Typed) -> bool:
-        """Return whether a type is the result of `namedtuple(...)` or `NamedTuple(...)`."""
-        name = str(typed)
-        home = self.find_home(name, typed.scope)
-        match self.find_statements_binding(name, home) if home is not None else ():
-            case [ast.Assign(value=ast.Call(func=made))]:
-                return self.name_of(Typed(made, typed.scope)) in _TUPLE_FACTORIES
-        return False
-
-    def _explain_slots(self, family: Sequence[ClassDefinition], name: str) -> str | None:
-        """Return a reason if all classes of a family have `__slots__` and none has the name."""
-        slots: set[str] = {"__dict__"} if len(family) > MAX_DEPTH else set()
-        for node, scope in family:
-            bases = [Typed(base, scope) for base in node.bases]
-            is_known = all(
-                self.class_of_type(each) or self.name_of(each) in _WITHOUT_DICT for each in bases
-            )
-            own = _read_slots(node)
-            if not own or not is_known or node.decorator_list or node.keywords:
-                return None
-            slots |= own
-        is_missing = slots.isdisjoint({name, "__dict__"})
-        return f"`{name}` is not in the `__slots__` of `{family[0][0].name}`" * is_missing or None
-
     def find_changeable_class_attribute(
         self, found: ClassDefinition, seen: set[object] | None = None
     ) -> Typed | None:
@@ -351,16 +290,6 @@ def _has_frozen(keywords: Sequence[ast.keyword]) -> bool:
         each.arg == "frozen" and isinstance(each.value, ast.Constant) and each.value.value is True
         for each in keywords
     )
-
-
-def _read_slots(node: ast.ClassDef) -> set[str]:
-    """Return the names in a class's `__slots__`; empty without them, or if they are computed."""
-    for statement in group_statements(node).get("__slots__", ()):
-        match statement:
-            case ast.Assign(targets=[ast.Name(id="__slots__")], value=value):
-                names = [getattr(each, "value", None) for each in getattr(value, "elts", [value])]
-                return {each for each in names if isinstance(each, str)} if all(names) else set()
-    return set()
 
 
 def _name_class(found: ClassDefinition) -> Typed:
