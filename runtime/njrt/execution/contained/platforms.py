@@ -1,19 +1,11 @@
-"""What can contain code (Linux with CPython and seccomp), and types that cannot be contained."""
+"""What can contain code: Linux with CPython and seccomp."""
 
 from __future__ import annotations
 
 import platform
 import sys
-from collections import abc
-from typing import Any
 
 from njrt.execution.contained.seccomp import build_filter
-
-MADE_BY_CODE: tuple[Any, ...] = (
-    *(type, abc.Callable, abc.Iterator, abc.Generator),
-    *(abc.AsyncIterator, abc.AsyncGenerator, abc.Awaitable, abc.Coroutine),
-)
-"""Types of objects that live in the process of their code and cannot be passed to the program."""
 
 
 def find_obstacle() -> str | None:
