@@ -61,7 +61,7 @@ def find_block_findings(
     yield from _check_attributes(source, block, types)
     yield from _check_final_outputs(source, block, types)
     yield from _check_undefined_types(source, block, authority.labels, types)
-    yield from _check_two_types(source, block, types)
+    yield from _check_two_types(source, block)
     is_contained = options.policy == "contained"
     found = find_uncontained(block, types, source.path, options) if is_contained else None
     if found is not None and found.is_impossible:
@@ -319,64 +319,21 @@ def _is_function(name: str, scope: NameScope, types: TypeReader) -> bool:
     return bool(statements) and all(isinstance(it, FunctionDefinition) for it in statements)
 
 
-def _check_two_types(
-    source: SourceFile, block: NaturalBlock, types: TypeReader
-) -> Iterator[Diagnostic]:
-    """Report an output with two types in the block, or with an incompatible type elsewhere."""
-    first: dict[str, Typed] = {}
+def _check_two_types(source: SourceFile, block: NaturalBlock) -> Iterator[Diagnostic]:
+    """Report an output with two types in the block."""
+    first: dict[str, str] = {}
     for output in block.references:
-        typed = _get_written_type(output, block)
-        if not output.writes or typed is None:
-            continue
-        other = first.setdefault(output.path, typed)
-        message = f"`{output.path}` is `{other}` above in the block, and that type counts"
-        if _identify(typed, types) == _identify(other, types):
-            annotated = types.find_annotation(output.path, block.scope)
-            elsewhere = filter(None, (annotated, types.output_type(output.path, block.scope)))
-            others = [each for each in elsewhere if _exclude_each_other(typed, each, types)]
-            if not others or output.is_dotted:
-                continue
-            message = f"`{output.path}` is `{others[0]}` elsewhere, which no `{typed}` is"
-        hint = "write one type, or use a second name"
-        yield make_diagnostic(source, "NJ215", output.start, output.end, message, hint)
+        if output.writes and output.type:
+            other = first.setdefault(output.path, output.type)
+            if other != output.type:
+                message = f"`{output.path}` is `{other}` above in the block, and that type counts"
+                hint = "write one type, or use a second name"
+                yield make_diagnostic(source, "NJ215", output.start, output.end, message, hint)
 
 
 def _get_written_type(output: Reference, block: NaturalBlock) -> Typed | None:
     parsed = parse_type(output.type) if output.type else None
     return Typed(parsed, block.scope) if parsed is not None else None
-
-
-def _identify(typed: Typed, types: TypeReader) -> frozenset[object]:
-    """Return a key that is equal for equal types, whatever the order of a union."""
-    whole = types.expand(typed.inside(unquote_inside(typed, types)))
-    return frozenset(types.identify(part) for part in types.union_parts(whole))
-
-
-def _exclude_each_other(one: Typed, other: Typed, types: TypeReader) -> bool:
-    """Return whether two types certainly have no value in common, except None."""
-    kinds, others = _list_kinds(one, types), _list_kinds(other, types)
-    return bool(kinds and others) and kinds.isdisjoint(others)
-
-
-def _list_kinds(typed: Typed, types: TypeReader) -> frozenset[str]:
-    """Return the builtin types of a type's values, numbers as one; empty if others are possible."""
-    kinds: set[str] = set()
-    for part in types.union_parts(types.expand(typed)):
-        match types.name_of(part), part.annotation:
-            case "typing.Literal", ast.Subscript(slice=values):
-                nodes = values.elts if isinstance(values, ast.Tuple) else [values]
-                found = {
-                    type(node.value).__name__ if isinstance(node, ast.Constant) else ""
-                    for node in nodes
-                }
-            case name, _:
-                found = {name}
-        kinds |= {"number" if name in ("bool", "int", "float") else name for name in found}
-    kinds -= {"None", "NoneType"}
-    return frozenset(kinds) if kinds <= _KINDS else frozenset()
-
-
-_KINDS = frozenset({"number", "str", "bytes", "list", "dict", "set", "frozenset", "tuple"})
 
 
 def find_code_hint(
