@@ -46,7 +46,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "openai": ("openai",),
     "anthropic": ("anthropic",),
     "pydantic-ai": ("pydantic-ai-slim",),
-    "static": ("black", "tomlkit"),
+    "static": ("tomlkit",),
     "watch": ("watchfiles",),
     "otel": ("opentelemetry-api",),
     "approve": ("click",),

@@ -51,7 +51,7 @@ def loc() -> None:
 
 for command in (
     studies.graph_command,
-    *(repair.command, repair.mutants_command, export.command),
+    *(repair.command, export.command),
     *(neural.trajectories_command, neural.train_command),
     *(neural.predict_command, neural.curve_command),
     *(report.command, run.command, states.command),

@@ -12,6 +12,7 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,7 +25,7 @@ from njc import hook
 from njc.commands import COMMANDS, njc
 from njc.commands.terminal import removed as removed_words
 from njc.static.lock import read_lock
-from njc.static.write import save_lock
+from njc.static.write import change_lock
 from njrt.block.session.settings import merge_options
 from njrt.data.options import removed
 from njrt.log.recording_file import read_recording
@@ -279,20 +280,15 @@ def test_an_option_of_a_block_is_a_finding(tmp_path: Path) -> None:
     assert "mail.njpy:2:16: error[NJ104]: option `votes` was removed in njc 0.3: set `mod" in shown
 
 
-def test_sections_of_a_lock_survive_and_are_named_once(tmp_path: Path) -> None:
-    shutil.copytree(OLD, tmp_path, dirs_exist_ok=True)
-    before = (tmp_path / "njc.lock").read_text()
-    _, shown = run_njc(tmp_path, "lock", "double.njpy")
-    assert shown.count("[[authority]]") == shown.count("[[tuned]]") == 1
-    lock = read_lock(tmp_path / "njc.lock")
-    assert [kind for kind, _ in lock.kept] == ["authority", "tuned"]
-    save_lock(lock.without_entries([("old.njpy:raw", "static-raw")]), lock, tmp_path / "njc.lock")
-    after = (tmp_path / "njc.lock").read_text()
-    assert "old.njpy:raw" in before
-    assert "old.njpy:raw" not in after
-    kinds = ("authority", "tuned", "mcp")
-    kept = [[tomllib.loads(text)[kind] for kind in kinds] for text in (before, after)]
-    assert kept[0] == kept[1]
+def test_a_lock_is_written_without_what_is_not_used_any_more(tmp_path: Path) -> None:
+    file = Path(shutil.copy(OLD / "njc.lock", tmp_path))
+    before = read_lock(file)
+    (entry, *_) = before.entries.values()
+    change_lock(file, lambda lock: lock.with_entries([replace(entry, date="2026-03-02")]))
+    after = tomllib.loads(file.read_text())
+    assert after.keys() == {"version", "block", "mcp"}
+    assert read_lock(file).entries.keys() == before.entries.keys()
+    assert after["mcp"] == tomllib.loads((OLD / "njc.lock").read_text())["mcp"]
 
 
 @pytest.mark.parametrize("name", removed_words.COMMANDS)
@@ -313,8 +309,15 @@ FLAGS = {
         f"compare --{name}" for name in ("attempts", "fresh", "gate", "html", "jobs", "json")
     ),
     "debug": ("--trace", "debug --plain"),
-    "eval": ("eval --accept", "eval --against", "eval --html", "eval --out", "eval -o"),
-    "lock": ("--authority", "lock --attempts", "lock --jobs"),
+    "eval": (
+        "eval --accept",
+        "eval --against",
+        "eval --fresh",
+        "eval --html",
+        "eval --out",
+        "eval -o",
+    ),
+    "lock": ("--authority", "lock --attempts", "lock --jobs", "lock --update", "lock --why"),
     "run": (
         *("--env", "--max-cpu", "--max-memory", "--max-processes", "--read", "--sandbox"),
         "--work",

@@ -194,11 +194,11 @@ def _show_live_blocks(console: Console, units: Sequence[Unit], project: Project)
 
 def _check_answer(console: Console, file: Path, sources: Sequence[Path], project: Project) -> int:
     """Check an answer in a writer's folder; it stays as it is."""
-    from njc.static.folder import check_answer, find_question, read_text
+    from njc.static.folder import find_question, read_text
     from njc.static.write import find_static_files
 
     found, hole = find_question(file, find_static_files(find_units(sources, project), project))
-    _, reasons = check_answer(read_text(file), hole, found.make_code_check(hole))
+    reasons = found.make_code_check(hole)(read_text(file))
     console.result("\n".join(f"- {reason}" for reason in reasons) or f"{hole.name}: accepted")
     return int(bool(reasons))
 

@@ -114,9 +114,9 @@ def _find_code_problems(
     """Report static blocks whose code is not in njc.lock, as a locked build does."""
     if not any(can_be_static(it.data, project.options.mode) for it in contents.values()):
         return ()
-    from njc.static.write import find_locked_problems
+    from njc.static.write import fill_sources
 
-    return find_locked_problems(contents, project)
+    return fill_sources(contents, project).findings
 
 
 def _correct_findings(

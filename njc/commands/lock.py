@@ -1,4 +1,4 @@
-"""`njc lock`: the state of static blocks, and rewriting their code."""
+"""`njc lock`: the state of static blocks, and what a person says about their code."""
 
 from __future__ import annotations
 
@@ -8,71 +8,43 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import (
-    MODE,
-    OPEN_EXIT_CODE,
-    WRITER,
-    WRITER_NAME,
-    project_flags,
-    refuse_options,
-    resolve_project,
-    with_console,
-)
-from njc.project.build import Finding
-from njc.project.config import Project, get_lock_path
-from njc.project.report import format_count, format_findings
-from njc.project.units import Unit, find_units
-from njc.static.build import HoleRequest
+from njc.commands.terminal.flags import MODE, project_flags, resolve_project, with_console
+from njc.project.config import get_lock_path
+from njc.project.report import format_count
+from njc.project.units import find_units
 from njc.static.fit import StaticFile
 from njc.static.holes import Hole
 from njc.static.lock import LockEntry, Review, StaticLock, read_lock
-from njc.static.staleness import (
-    HoleStatus,
-    Locked,
-    Stale,
-    describe_hole_status,
-    find_hole_statuses,
-    find_unused_entries,
-)
-from njc.static.write import fill_units, find_static_files, save_lock
+from njc.static.staleness import HoleStatus, Locked, describe_hole_status, find_hole_statuses
+from njc.static.write import change_lock, find_static_files
 from njrt.errors import ConfigurationError
 
 
 @click.command("lock")
 @click.argument("places", nargs=-1, metavar="[SRC | BLOCK]...")
-@click.option("--update", is_flag=True, help="Write missing and stale code, and all BLOCKs.")
 @click.option("--keep", is_flag=True, help="Mark the code of stale BLOCKs as current.")
 @click.option("--reviewed", is_flag=True, help="Sign the code of BLOCKs, which you have read.")
-@click.option("--why", is_flag=True, help="Show cost and changes of each block.")
 @MODE
-@WRITER
-@WRITER_NAME
 @project_flags
 @with_console
 def command(
     console: Console,
     places: Sequence[str],
-    update: bool,
     keep: bool,
     reviewed: bool,
-    why: bool,
     **flags: Any,
 ) -> int:
-    """Show static blocks in njc.lock; write or keep their code.
+    """Show static blocks in njc.lock; keep or sign their code.
 
     A BLOCK has its name in the lock, such as `mailbox.njpy:Mailbox.triage`. The exit code is 1 if a
     block is missing or stale at the end.
     """
-    if keep or reviewed:
-        other = "--keep keeps it" if keep else "--reviewed signs it"
-        refuse_options(f"writes code again; {other}", "update")
     blocks, sources = split_places(places)
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
@@ -80,38 +52,20 @@ def command(
     files = find_static_files(units, project)
     holes = [hole for found in files for hole in found.holes]
     chosen = [find_named_hole(block, holes) for block in blocks]
-    lock, findings, is_open = read_lock(file), tuple[Finding, ...](), False
-    find_unused = partial(_find_unused_in_units, units=units, project=project)
+    lock = read_lock(file)
+    changed: list[LockEntry] = []
     if keep:
         found = [(it, lock.entries.get((it.name, it.mode))) for it in chosen or holes]
-        kept = [replace(entry, meaning=it.meaning) for it, entry in found if entry]
-        save_lock(lock.with_entries(kept), lock, file)
+        changed = [replace(entry, meaning=it.meaning) for it, entry in found if entry]
     elif reviewed:
-        save_lock(lock.with_entries(_sign(chosen, lock, files)), lock, file)
-    elif update:
-        names = {hole.name for hole in chosen or holes}
-        request = HoleRequest(
-            rewritten=tuple((hole.name, hole.mode) for hole in chosen),
-            only=lambda hole: hole.name in names,
-            writer_name=flags["writer_name"],
-            notify=console.note,
-        )
-        build = fill_units(units, project, request)
-        findings, is_open, lock = build.findings, bool(build.questions), read_lock(file)
-        console.note("\n".join(f"note: {note}" for note in build.notes))
-        unused = [(entry.name, entry.mode) for entry in find_unused(lock) if not chosen]
-        save_lock(lock.without_entries(unused), lock, file)
-        console.findings(format_findings(findings, "text"))
-    lock = read_lock(file)
-    statuses = find_hole_statuses(holes, lock)
-    console.result("\n".join(_format_statuses(chosen or holes, statuses, why)))
-    for entry in find_unused(lock):
-        console.note(f"unused: {entry.name} ({entry.mode}); `njc lock --update` removes it")
-    for kind in dict.fromkeys(kind for kind, _ in lock.kept):
-        console.note(f"not used by this njc: the sections [[{kind}]], which may be deleted")
+        changed = _sign(chosen, lock, files)
+    if changed:
+        change_lock(file, lambda lock: lock.with_entries(changed))
+    statuses = find_hole_statuses(holes, read_lock(file))
+    console.result("\n".join(_format_statuses(chosen or holes, statuses)))
     unwritten = sum(not isinstance(status, Locked) for status in statuses.values())
     console.note(f"{format_count(len(holes), 'static block')}, {unwritten} to be written")
-    return OPEN_EXIT_CODE if is_open else int(bool(unwritten or findings))
+    return int(bool(unwritten))
 
 
 def _sign(chosen: Sequence[Hole], lock: StaticLock, files: Sequence[StaticFile]) -> list[LockEntry]:
@@ -128,7 +82,7 @@ def _sign(chosen: Sequence[Hole], lock: StaticLock, files: Sequence[StaticFile])
             raise ConfigurationError(f"{hole.name} has no code to sign: it is {problem}")
         (file,) = (it for it in files if hole in it.holes)
         check = file.make_code_check(hole, is_locked=True)
-        if not status.entry.live and (reasons := check(status.entry.code)):
+        if reasons := check(status.entry.code):
             raise ConfigurationError(f"the code of {hole.name} is refused: {'; '.join(reasons)}")
         review = Review(name, time.strftime("%Y-%m-%d"), status.entry.compute_signature())
         signed.append(replace(status.entry, reviewed=review))
@@ -162,34 +116,10 @@ def find_named_hole(block: str, holes: Sequence[Hole]) -> Hole:
     )
 
 
-def _find_unused_in_units(
-    lock: StaticLock, units: Sequence[Unit], project: Project
-) -> list[LockEntry]:
-    """Find removed blocks' entries; a block that is now live may become static again."""
-    static = replace(project, options=replace(project.options, mode="static"))
-    names = {hole.name for file in find_static_files(units, static) for hole in file.holes}
-    roots = {unit.root for unit in units}
-
-    def exists(path: str) -> bool:
-        return any((root / path).exists() for root in roots)
-
-    return find_unused_entries(lock, {unit.path for unit in units}, names, exists)
-
-
-def _format_statuses(
-    holes: Sequence[Hole], statuses: Mapping[str, HoleStatus], why: bool
-) -> Iterator[str]:
+def _format_statuses(holes: Sequence[Hole], statuses: Mapping[str, HoleStatus]) -> Iterator[str]:
     width = max((len(hole.name) for hole in holes), default=0)
     for hole in holes:
         status = statuses[hole.name]
         is_signed = not isinstance(status, Locked) or status.entry.is_reviewed
         unsigned = ", not signed" * (hole.needs_review and not is_signed)
         yield f"{hole.name:{width}}  {hole.mode:10}  {describe_hole_status(status)}{unsigned}"
-        if why and isinstance(status, Locked | Stale):
-            entry = status.entry
-            usd = "" if entry.usd is None else f", ${entry.usd:.4f}"
-            tokens = f"{entry.tokens.input} + {entry.tokens.output} tokens"
-            yield (
-                f"    written by {entry.model or 'an unnamed model'} on {entry.date} in "
-                f"{format_count(entry.attempts, 'attempt')}, {tokens}{usd}"
-            )

@@ -6,7 +6,6 @@ import keyword
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from njc.commands.terminal.flags import PATH, refuse_options, with_console
 from njc.project.config import find_project, get_lock_path
 from njc.project.report import format_count
 from njc.static.lock import StaticLock, read_lock
-from njc.static.write import save_lock
+from njc.static.write import change_lock
 from njrt.errors import ConfigurationError, require_packages
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 @console_flags
 def command() -> None:
     """Use tools of MCP servers as functions."""
-    require_packages("njc mcp", "njpy[mcp,static]", "mcp", "black")
+    require_packages("njc mcp", "njpy[mcp]", "mcp", "black")
 
 
 @command.command("add")
@@ -126,8 +125,8 @@ def _write(
     from njc.mcp.servers import add_server
 
     written = add_server(section, lock_file.parent)
-    changed = replace(lock, servers={**lock.servers, written.name: written})
-    save_lock(changed, lock, lock_file)
+    changed = lock.with_server(written)
+    change_lock(lock_file, lambda current: current.with_server(written))
     tools = format_count(len(written.tools), "tool")
     console.note(f"{written.file}: {tools} of {written.server or written.name}")
     return changed

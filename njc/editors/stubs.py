@@ -89,7 +89,7 @@ def render_for_stubgen(source: SourceFile, project: Project) -> str:
         return source.text
     authorities = [decide_authority(block, types, project.options) for block in blocks]
     aliases = choose_aliases(source.text)
-    at, line = find_import_place(module, blocks[0].start, [f"import builtins as {aliases.runtime}"])
+    at, line = find_import_place(module, blocks[0].start, f"import builtins as {aliases.runtime}")
     starts = {block.start for block in blocks}
     declared: set[str] = set()
     pieces, position = [source.text[:at], line], at

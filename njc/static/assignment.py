@@ -56,11 +56,6 @@ def can_reach_end(body: Sequence[ast.stmt]) -> bool:
     return Flow().follow_suite(body, NOTHING) is not None
 
 
-def find_bound_at_end(body: Sequence[ast.stmt]) -> frozenset[str]:
-    """Return the names that are bound on every path to the end of the code."""
-    return Flow().follow_suite(body, NOTHING) or NOTHING
-
-
 def find_bound_before(
     block: NaturalBlock, blocks: Sequence[NaturalBlock], module: Module
 ) -> frozenset[str]:

@@ -1,11 +1,10 @@
 """Find or generate the code for all static blocks in a build.
 
-    units + njc.lock  ->  StaticBuild(written, lock, findings, notes)
+    files + njc.lock  ->  StaticBuild(used, compiled, findings, notes, questions)
 
 Locked code is checked again and used unchanged; missing or stale code is generated. A `locked`
 build asks no model and reports missing code. New code is passed to `keep` immediately, so that an
-interrupted build can be resumed. Blocks may be written concurrently; the lock and the findings are
-in source order.
+interrupted build can be resumed. Blocks may be written concurrently; findings are in source order.
 """
 
 from __future__ import annotations
@@ -16,25 +15,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock as Mutex
 from typing import assert_never
 
 from njc.compiler.compiler import Compilation
 from njc.project.build import Finding
 from njc.project.report import format_count
 from njc.project.units import Unit, format_path
-from njc.static.fit import StaticFile, find_compile_problem, import_extra, normalize_code
-from njc.static.folder import Answer, Open, find_folder, remove_question, take_answer
-from njc.static.generate import (
-    MAX_ATTEMPTS,
-    Generated,
-    GenerationAttempt,
-    GenerationCost,
-    GenerationFailed,
-    generate_code,
-)
+from njc.static.fit import StaticFile, find_compile_problem
+from njc.static.folder import Open, find_folder, remove_question, take_answer
+from njc.static.generate import MAX_ATTEMPTS, Generated, GenerationCost, generate_code
 from njc.static.holes import Hole
-from njc.static.lock import LockEntry, LockKey, StaticLock, TokenCounts, describe_authors, hash_code
+from njc.static.lock import LockEntry, StaticLock, TokenCounts, describe_authors, hash_code
 from njc.static.staleness import (
     HoleStatus,
     Locked,
@@ -50,9 +41,8 @@ from njrt.block.session.settings import get_settings
 from njrt.data.context import carry
 from njrt.data.options import DEFAULTS, merge_option_layers, read_environment_options
 from njrt.data.records import field, record, replace
-from njrt.errors import ConfigurationError, ModelError
+from njrt.errors import ConfigurationError, ModelError, require_packages
 from njrt.log.listeners import make_added_listener
-from njrt.messages import Reply, Request
 from njrt.models.model import Model, answer_all
 
 DEFAULT_JOBS = 4
@@ -69,18 +59,13 @@ class HoleRequest:
     attempts: int = MAX_ATTEMPTS
     jobs: int | None = None
     """The number of blocks to write concurrently; None leaves it to the models."""
-    today: Callable[[], str] = lambda: ""
-    keep: Callable[[StaticLock], None] = lambda lock: None
-    keep_attempts: Callable[[Hole, GenerationFailed | Generated], str] = lambda hole, result: ""
-    """Stores a conversation's attempts, and returns where."""
+    today: str = ""
+    keep: Callable[[Sequence[LockEntry]], None] = lambda entries: None
+    """Stores new entries; without any, only checks that it can."""
     writer_name: str = ""
     """Who answers in the folder that the option `writer` names."""
     notify: Callable[[str], None] = lambda line: None
     """Called with a line before each step."""
-    rewritten: tuple[LockKey, ...] = ()
-    """Entries to write again; they stay in the lock until there is new code for their blocks."""
-    only: Callable[[Hole], bool] = lambda hole: True
-    """Selects the holes that models are asked for; other holes without locked code are skipped."""
 
 
 @record
@@ -98,7 +83,6 @@ class HoleResult:
 class StaticBuild:
     """The result for all holes."""
 
-    lock: StaticLock
     used: tuple[LockEntry, ...] = ()
     """The entries that fill the holes."""
     compiled: Mapping[Unit, Compilation] = field(default_factory=dict)
@@ -111,53 +95,52 @@ class StaticBuild:
 
 def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleRequest) -> StaticBuild:
     """Fill the holes in all files, from the lock or by asking models, and compile the files."""
-    lock = lock.without_entries(request.rewritten)
     if problems := tuple(problem for file in files for problem in file.find_mode_problems()):
-        return StaticBuild(lock, findings=problems)
+        return StaticBuild(findings=problems)
     holes = [(file, hole) for file in files for hole in file.holes]
     statuses = find_hole_statuses([hole for _, hole in holes], lock)
     to_write = [
         (file, hole)
         for file, hole in holes
-        if _needs_generation(hole, statuses[hole.name], request)
+        if not request.locked and _needs_generation(statuses[hole.name])
     ]
     if to_write:
-        import_extra()
-        request.keep(lock)  # fails on a read-only disk, before code is paid for
+        require_packages("generating code", "njpy[static]", "tomlkit", otherwise=_OTHERWISE)
+        request.keep(())  # fails on a read-only disk, before code is paid for
     asked = [pair for pair in to_write if find_folder(pair[1].options.writer) is None]
-    new = _take_answers([pair for pair in to_write if pair not in asked], lock, request)
-    lock = lock.with_entries(result.entry for result in new.values() if result.entry)
-    new |= _generate_all(asked, lock, request)
+    new = _take_answers([pair for pair in to_write if pair not in asked], request)
+    new |= _generate_all(asked, request)
     results = {
         hole.name: new.get(hole.name)
         or _fill_without_model(file, hole, statuses[hole.name], request)
         for file, hole in holes
     }
-    used = tuple(result.entry for result in results.values() if result.entry is not None)
-    lock = lock.with_entries(used)
     findings = [finding for result in results.values() for finding in result.findings]
-    compiled = {}
     waiting = {
         file.unit: tuple(path for hole in file.holes if (path := results[hole.name].question))
         for file in files
     }
     questions = {unit: paths for unit, paths in waiting.items() if paths}
+    compiled = {}
     for file in [] if findings else [file for file in files if file.unit not in questions]:
         entries = {hole.name: entry for hole in file.holes if (entry := results[hole.name].entry)}
         compiled[file.unit] = _compile_filled(file, entries, findings)
+    used = tuple(result.entry for result in results.values() if result.entry is not None)
     notes = [result.note for result in results.values() if result.note]
-    return StaticBuild(lock, used, compiled, tuple(findings), tuple(notes), questions)
+    return StaticBuild(used, compiled, tuple(findings), tuple(notes), questions)
+
+
+_OTHERWISE = "build the locked code with --locked"
 
 
 def _compile_filled(
     file: StaticFile, entries: Mapping[str, LockEntry], findings: list[Finding]
 ) -> Compilation:
     """Compile a file with the code for its holes; its errors are added to the findings."""
-    codes = {name: entry.code for name, entry in entries.items() if not entry.live}
     placed = [
-        (hole, file.place_code(hole, code, codes.values()))
+        (hole, file.place_code(hole, entries[hole.name].code))
         for hole in file.holes
-        if (code := codes.get(hole.name)) is not None
+        if hole.name in entries
     ]
     note = describe_authors([*entries.values()])
     compilation = file.compile([code for _, code in placed], note)
@@ -168,74 +151,53 @@ def _compile_filled(
     return compilation
 
 
-def _needs_generation(hole: Hole, status: HoleStatus, request: HoleRequest) -> bool:
-    if request.locked or not request.only(hole) or isinstance(status, Locked):
-        return False
-    return isinstance(status, Missing) or not status.entry.is_edited
+def _needs_generation(status: HoleStatus) -> bool:
+    return isinstance(status, Missing) or (isinstance(status, Stale) and not status.entry.is_edited)
 
 
 def _fill_without_model(
     file: StaticFile, hole: Hole, status: HoleStatus, request: HoleRequest
 ) -> HoleResult:
-    state = describe_hole_status(status)
+    name, state = hole.name, describe_hole_status(status)
     match status:
-        case Locked(entry) if entry.live and hole.falls_back_to_live:
-            return HoleResult(entry, note=f"{hole.name} {state}")
-        case Locked(entry) if entry.live:
-            reason = f'the block stays live there ({entry.live}), without fallback="live"'
-            return HoleResult(entry, (_make_refusal_finding(file, hole, entry, reason),))
         case Locked(entry):  # the code may have been edited, or checks may have been added
-            reasons = file.make_code_check(hole, is_locked=True)(entry.code)
-            if not reasons:
-                is_unsigned = request.wants_review and hole.needs_review and not entry.is_reviewed
-                return HoleResult(entry, _report_unsigned(file, hole) if is_unsigned else ())
-            return HoleResult(
-                entry, (_make_refusal_finding(file, hole, entry, "; ".join(reasons)),)
-            )
-        case Stale() | Missing() if not request.only(hole):
-            return HoleResult()
-        case Stale() | Missing() if request.locked and hole.options.fallback == "live":
-            return HoleResult(note=f"{hole.name} stays live: its code is {state}")
-        case Stale() | Missing() if request.locked:
+            found = None
+            if reasons := file.make_code_check(hole, is_locked=True)(entry.code):
+                found = _make_refusal_finding(file, hole, entry, "; ".join(reasons))
+            elif request.wants_review and hole.needs_review and not entry.is_reviewed:
+                message = f"nobody has signed the code of `{name}` as it is in njc.lock"
+                hint = f"read it, and sign it by `njc lock --reviewed {name}`"
+                found = file.make_finding(hole, "NJ406", message, hint)
+            return HoleResult(entry, (found,) if found else ())
+        case Stale(entry) if entry.is_edited:
+            hint = f"keep it by `njc lock --keep {name}`, or delete its entry and build again"
+            found = file.make_finding(hole, "NJ403", f"the code of `{name}` is {state}", hint)
+            return HoleResult(findings=(found,))
+        case Stale() | Missing() if hole.options.fallback == "live":
+            return HoleResult(note=f"{name} stays live: its code is {state}")
+        case Stale() | Missing():
             mode = "reviewed" if hole.needs_review else hole.mode
-            message = f"the code of `{hole.name}` in njc.lock is {state}"
             hint = (
                 f"write it with `njc build --mode {mode}` and commit njc.lock, or let the block run"
                 ' live: mode="live" on it'
             )
-            if isinstance(status, Stale) and status.entry.is_edited:
-                hint = _advise_about_edited(hole.name)
+            message = f"the code of `{name}` in njc.lock is {state}"
             return HoleResult(findings=(file.make_finding(hole, "NJ402", message, hint),))
-        case Stale() | Missing():
-            message, hint = f"`{hole.name}` is {state}", _advise_about_edited(hole.name)
-            return HoleResult(findings=(file.make_finding(hole, "NJ403", message, hint),))
         case _:
             assert_never(status)
-
-
-def _advise_about_edited(name: str) -> str:
-    return f"`njc lock --update {name}` writes it again, `njc lock --keep {name}` keeps your code"
-
-
-def _report_unsigned(file: StaticFile, hole: Hole) -> tuple[Finding]:
-    message = f"nobody has signed the code of `{hole.name}` as it is in njc.lock"
-    hint = f"read it, and sign it by `njc lock --reviewed {hole.name}`"
-    return (file.make_finding(hole, "NJ406", message, hint),)
 
 
 def _make_refusal_finding(
     file: StaticFile, hole: Hole, entry: LockEntry, reasons: str | None
 ) -> Finding:
-    kind = "live" if entry.live else "edited" if entry.is_edited else "locked"
-    message = (
-        f"the {kind} {'entry' if entry.live else 'code'} of `{hole.name}` is refused: {reasons}"
-    )
-    hint = f"correct it in njc.lock, or write it again with `njc lock --update {hole.name}`"
+    kind = "edited" if entry.is_edited else "locked"
+    message = f"the {kind} code of `{hole.name}` is refused: {reasons}"
+    hint = "correct it in njc.lock, or delete its entry and build again"
     return file.make_finding(hole, "NJ404", message, hint)
 
 
 def _take_answers(
-    holes: Sequence[tuple[StaticFile, Hole]], lock: StaticLock, request: HoleRequest
+    holes: Sequence[tuple[StaticFile, Hole]], request: HoleRequest
 ) -> dict[str, HoleResult]:
     """Take the answers from the folders of writers; each is kept, and then its question deleted."""
     results: dict[str, HoleResult] = {}
@@ -252,44 +214,37 @@ def _take_answers(
                 shown = f": {'; '.join(reasons)}" if reasons else ""
                 note = f"open: {format_path(question)}{shown}"
                 results[hole.name] = HoleResult(note=note, question=question)
-            case Answer(code):
-                cost = GenerationCost(model=name)
-                made = Generated(code, (GenerationAttempt(code, ()),), cost)
-                entry = make_lock_entry(hole, code, made, request.today())
+            case code:
+                made = Generated(code, 1, GenerationCost())
+                entry = make_lock_entry(hole, made, name, request.today)
                 results[hole.name] = HoleResult(entry)
-                lock = lock.with_entries([entry])
-                request.keep(lock)
+                request.keep([entry])
                 remove_question(hole, folder)
     return results
 
 
 def _generate_all(
-    holes: Sequence[tuple[StaticFile, Hole]], lock: StaticLock, request: HoleRequest
+    holes: Sequence[tuple[StaticFile, Hole]], request: HoleRequest
 ) -> dict[str, HoleResult]:
     """Have holes' code written, concurrently if the models allow it; keep each result at once."""
-    authors = []
+    tasks = []
     for file, hole in holes:
         with _explaining_failure(file, hole):
-            authors.append(choose_author(file, hole))
-    jobs = request.jobs or (DEFAULT_JOBS if all(author.is_remote for author in authors) else 1)
-    fillings: dict[str, HoleResult] = {}
-    mutex = Mutex()
+            tasks.append((file, hole, choose_author(file, hole)))
+    all_remote = all(author.is_remote for _, _, author in tasks)
+    jobs = request.jobs or (DEFAULT_JOBS if all_remote else 1)
+    results: dict[str, HoleResult] = {}
 
     def write(file: StaticFile, hole: Hole, author: Author) -> None:
         request.notify(f"writing {hole.name}")
         with _explaining_failure(file, hole):
-            filling = _generate_hole(file, hole, author, request)
-        with mutex:
-            fillings[hole.name] = filling
-            entries = [result.entry for result in fillings.values() if result.entry is not None]
-            if filling.entry is not None:
-                request.keep(lock.with_entries(entries))
+            result = results[hole.name] = _generate_hole(file, hole, author, request)
+        request.keep([result.entry] if result.entry else [])
 
-    tasks = [(file, hole, author) for (file, hole), author in zip(holes, authors, strict=True)]
     if jobs == 1 or len(tasks) < 2:
         for task in tasks:
             write(*task)
-        return fillings
+        return results
     with ThreadPoolExecutor(jobs) as pool:
         running = [pool.submit(carry(write), *task) for task in tasks]
         try:
@@ -298,7 +253,7 @@ def _generate_all(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return fillings
+    return results
 
 
 def _generate_hole(
@@ -306,54 +261,31 @@ def _generate_hole(
 ) -> HoleResult:
     check = file.make_code_check(hole)
     conversation = generate_code(hole, check, request.attempts, author.temperature)
-    result = answer_all(conversation, author.ask)
-    at = request.keep_attempts(hole, result)
-    match result:
-        case Generated(code):
-            code = normalize_code(code)
-            return HoleResult(make_lock_entry(hole, code, result, request.today()))
-        case GenerationFailed(attempts) if hole.falls_back_to_live:
-            reason = f"no code passed the checks in {format_count(len(attempts), 'attempt')}"
-            return _make_live_result(hole, result, request, reason)
-        case GenerationFailed(attempts):
-            reasons = "; ".join(attempts[-1].verdict) if attempts else "there was no reply"
-            message = (
-                f"no code for `{hole.name}` passed the checks in"
-                f" {format_count(len(attempts), 'attempt')}{f' (all are in {at})' if at else ''};"
-                f" the last: {reasons}"
-            )
-            hint = (
-                'make the prompt more precise, let it run live (mode="live"), or set'
-                ' fallback="live"'
-            )
-            return HoleResult(findings=(file.make_finding(hole, "NJ401", message, hint),))
-        case _:
-            assert_never(result)
+    made = answer_all(conversation, author.model.ask)
+    attempts = format_count(made.attempts, "attempt")
+    if not made.refusals:
+        return HoleResult(make_lock_entry(hole, made, author.model.name, request.today))
+    if hole.options.fallback == "live":
+        return HoleResult(note=f"{hole.name} stays live: no code passed the checks in {attempts}")
+    reasons = "; ".join(made.refusals)
+    message = f"no code for `{hole.name}` passed the checks in {attempts}; the last: {reasons}"
+    hint = 'make the prompt more precise, let it run live (mode="live"), or set fallback="live"'
+    return HoleResult(findings=(file.make_finding(hole, "NJ401", message, hint),))
 
 
-def _make_live_result(
-    hole: Hole, result: Generated | GenerationFailed, request: HoleRequest, reason: str
-) -> HoleResult:
-    entry = replace(make_lock_entry(hole, "", result, request.today()), live=reason)
-    return HoleResult(entry, note=f"{hole.name} stays live: {reason}")
-
-
-def make_lock_entry(
-    hole: Hole, code: str, result: Generated | GenerationFailed, date: str
-) -> LockEntry:
+def make_lock_entry(hole: Hole, made: Generated, writer: str, date: str) -> LockEntry:
     """Return the entry for a conversation's result."""
-    cost = result.cost
     return LockEntry(
         hole.name,
         hole.mode,
         hole.meaning,
-        cost.model,
+        writer,
         date,
-        len(result.attempts),
-        TokenCounts(cost.input, cost.output),
-        hash_code(code),
-        code,
-        cost.usd,
+        made.attempts,
+        TokenCounts(made.cost.input, made.cost.output),
+        hash_code(made.code),
+        made.code,
+        made.cost.usd,
     )
 
 
@@ -368,17 +300,6 @@ class Author:
     temperature: float | None
     is_remote: bool
     """Whether a vendor serves the model, and answers several questions concurrently."""
-
-    def ask(self, request: Request) -> Reply:
-        """Return the reply; it names the requested model even if the server uses another name.
-
-        A vendor's `gpt-4.1-2025-04-14` is more precise and is kept; a private server's `local` is
-        not.
-        """
-        asked, reply = self.model.name, self.model.ask(request)
-        if reply.model.startswith(asked.split("/", 1)[-1]):
-            return reply
-        return replace(reply, model=f"{asked} ({reply.model})" if reply.model else asked)
 
 
 @contextmanager

@@ -10,8 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 
 from njc.compiler.codegen.lower import WrittenBlock, choose_aliases
 from njc.compiler.codegen.output_types import find_output_types
@@ -25,12 +24,10 @@ from njc.project.units import Unit
 from njc.static.cases import read_shown_cases
 from njc.static.checks.code import find_code_refusals
 from njc.static.generate import CodeCheck
-from njc.static.holes import Hole, find_holes, split_import
-from njc.static.splice import keep_rival_imports, place_contained_code, place_static_code
+from njc.static.holes import Hole, find_holes
+from njc.static.splice import place_contained_code, place_static_code
 from njrt.data.options import Options
 from njrt.data.records import record, replace
-from njrt.errors import require_packages
-from njrt.execution.guard.allowed import IMPORTABLE_MODULES
 
 
 @record
@@ -67,44 +64,28 @@ class StaticFile:
         ]
 
     def make_code_check(self, hole: Hole, *, is_locked: bool = False) -> CodeCheck:
-        """Return a hole's checks.
-
-        Locked code has its final form; it is compiled together with other holes' code.
-        """
+        """Return a hole's checks; locked code is compiled together with other holes' code."""
 
         def in_place(code: str) -> str | None:
-            if names := find_taken_names(code, hole):
+            if names := find_taken_names_of(code, hole):
                 listed = "`, `".join(names)
                 return f"choose other names than `{listed}`: the program around it uses them"
-            placed = self.place_code(hole, normalize_code(code), is_inline=True)
+            placed = self.place_code(hole, code, is_inline=True)
             return find_compile_problem(self.compile([placed]))
 
         def check(code: str) -> tuple[str, ...]:
-            problems = _find_reading_problems(code)
-            if _CONTROL_CHARACTER.search(code):
-                return problems
+            if found := _CONTROL_CHARACTER.search(code):
+                return (f"the code contains the character {found[0]!r}; write it as an escape",)
             compiles = (lambda code: None) if is_locked else in_place
             return find_code_refusals(code, hole, self.analysis.types, compiles)
 
         return check
 
-    def place_code(
-        self,
-        hole: Hole,
-        code: str,
-        others: Iterable[str] = (),
-        *,
-        is_inline: bool = False,
-    ) -> WrittenBlock:
-        """Put code in its place.
-
-        `others` contains other blocks' code in the file. With `is_inline`, contained code is also
-        put in place.
-        """
+    def place_code(self, hole: Hole, code: str, *, is_inline: bool = False) -> WrittenBlock:
+        """Put code in its place; with `is_inline`, even that of a contained block."""
         runtime = choose_aliases(self.source.text).runtime
         if hole.options.policy == "contained" and not is_inline:
             return place_contained_code(code, hole, self.project, runtime)
-        hole = keep_rival_imports(hole, code, others)
         types = find_output_types(hole.block, (), self.analysis.types)
         return place_static_code(code, hole, self.project, runtime, types)
 
@@ -127,18 +108,6 @@ _CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 """Python ends a line at some of these, and restarts the indentation at others."""
 
 
-def _find_reading_problems(code: str) -> tuple[str, ...]:
-    if found := _CONTROL_CHARACTER.search(code):
-        return (f"the code contains the character {found[0]!r}; write it as an escape",)
-    try:
-        ast.parse(code)
-    except (SyntaxError, ValueError) as error:
-        return (f"not Python: {error}",)
-    except (RecursionError, MemoryError):
-        return ("not Python: the code is nested too deeply",)
-    return ()
-
-
 def find_compile_problem(compilation: Compilation) -> str | None:
     """Return why a file does not compile with its blocks replaced with code; None if it does."""
     if compilation.output is not None:
@@ -147,37 +116,14 @@ def find_compile_problem(compilation: Compilation) -> str | None:
     return f"in its place in the program: {messages}"
 
 
-# ── accepted code in its locked form ──────────────────────────────────────────────────────────────
+def find_taken_names_of(code: str, hole: Hole) -> list[str]:
+    """Return the code's own names that mean something else around it.
 
-
-def import_extra() -> None:
-    """Import black; raises ConfigurationError if a package of the extra is missing.
-
-    Call it in one thread before code is formatted in several: another thread can see black's
-    compiled modules while they are still being imported.
+    Among them are the compiled file's names, and builtins, which other code in the scope may use.
     """
-    otherwise = "build the locked code with --locked"
-    packages = ("black", "tomlkit")
-    require_packages("generating code", "njpy[static]", *packages, otherwise=otherwise)
-    import_module("black")
-
-
-def normalize_code(code: str) -> str:
-    """Return code as black formats it."""
-    import black
-
-    return black.format_str(code, mode=black.Mode()).strip("\n")
-
-
-def find_taken_names(code: str, hole: Hole) -> list[str]:
-    """Return the code's own names that mean something else around it."""
-    tree = ast.parse(code)
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
-    imported = [pair for node in nodes for pair in split_import(node)]
-    same = {name for text, name in imported if text in hole.imports}
-    modules = IMPORTABLE_MODULES - {name for _, name in imported}
-    taken = hole.taken_here | modules | {name for _, name in imported if name in hole.taken}
-    own = collect_bindings(tree, None).bound - {*hole.block.binds, *hole.visible} - same
-    # The compiled file's names, and builtins that another block's code in the scope may use.
-    taken |= {name for name in own if name.startswith("_nj") or hasattr(builtins, name)}
-    return sorted(own & taken)
+    own = collect_bindings(ast.parse(code), None).bound - {*hole.block.binds, *hole.visible}
+    return sorted(
+        name
+        for name in own
+        if name in hole.taken_here or name.startswith("_nj") or hasattr(builtins, name)
+    )

@@ -17,14 +17,8 @@ from pathlib import Path
 
 from njc.project.outputs import remove_files, write_all
 from njc.project.units import explaining_failure, format_path, read_file
-from njc.static.fit import StaticFile, normalize_code
-from njc.static.generate import (
-    EXAMPLE_ANSWER,
-    EXAMPLE_QUESTION,
-    RULES,
-    CodeCheck,
-    add_missing_imports,
-)
+from njc.static.fit import StaticFile
+from njc.static.generate import EXAMPLE_ANSWER, EXAMPLE_QUESTION, RULES
 from njc.static.holes import CASES_TITLE, Hole
 from njrt.data.private_files import lock_folder
 from njrt.data.records import record
@@ -32,13 +26,6 @@ from njrt.errors import ConfigurationError
 
 PREFIX = "folder:"
 """Begins the value of `writer=` that names a folder."""
-
-
-@record
-class Answer:
-    """Code that passes the checks."""
-
-    code: str
 
 
 @record
@@ -64,8 +51,8 @@ def name_question(hole: Hole) -> str:
     return f"{name}-{number or 1}.{digest}"
 
 
-def take_answer(file: StaticFile, hole: Hole, folder: Path) -> Answer | Open:
-    """Return the answer in the folder if it passes the checks; else leave the question there."""
+def take_answer(file: StaticFile, hole: Hole, folder: Path) -> str | Open:
+    """Return the code in the folder if it passes the checks; else leave the question there."""
     with explaining_failure(f"write {format_path(folder)}"):
         folder.mkdir(parents=True, exist_ok=True)
     question = folder / f"{name_question(hole)}.md"
@@ -81,13 +68,12 @@ def take_answer(file: StaticFile, hole: Hole, folder: Path) -> Answer | Open:
             return Open(question)
         if refused.exists() and read_text(refused) == text:
             return Open(question, ("this is the answer that was refused before",))
-        code, reasons = check_answer(text, hole, file.make_code_check(hole))
-        if reasons:
+        if reasons := file.make_code_check(hole)(text):
             shown = render_question(hole, question, reasons)
             write_all({question: shown.encode(), refused: text.encode()})
             remove_files([answer], within=[folder])
             return Open(question, reasons)
-        return Answer(normalize_code(code))
+        return text.strip("\n")
 
 
 def remove_question(hole: Hole, folder: Path) -> None:
@@ -96,12 +82,6 @@ def remove_question(hole: Hole, folder: Path) -> None:
     files = [question, question.with_suffix(".py"), question.with_suffix(".refused.py")]
     with lock_folder(folder):
         remove_files([file for file in files if file.exists()], within=[folder])
-
-
-def check_answer(text: str, hole: Hole, check: CodeCheck) -> tuple[str, tuple[str, ...]]:
-    """Return the code in an answer, and the reasons to refuse it."""
-    code = add_missing_imports(f"{text.strip()}\n", hole)
-    return code, check(code)
 
 
 def find_question(file: Path, files: Sequence[StaticFile]) -> tuple[StaticFile, Hole]:

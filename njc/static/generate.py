@@ -2,13 +2,12 @@
 
     Request   ──yielded──>  the driver asks a model  ──sent back──>  Reply
 
-The generator returns `Generated` or `GenerationFailed`, both with all attempts. A refusal is sent
-to the model with the rejected code; earlier attempts are left out to keep the request short.
+A refusal is sent to the model with the rejected code; earlier attempts are left out to keep the
+request short.
 """
 
 from __future__ import annotations
 
-import ast
 import textwrap
 from collections.abc import Callable, Generator, Sequence
 
@@ -16,25 +15,13 @@ from njc.static.context import PLACEHOLDER
 from njc.static.holes import Hole
 from njrt.block.agent.text_protocol import parse_text_effects
 from njrt.block.agent.tools import DIRECT
-from njrt.data.records import field, record
+from njrt.data.records import record
 from njrt.effects import Run
 from njrt.execution.guard.allowed import IMPORTABLE_MODULES
-from njrt.execution.symbols import find_names
 from njrt.messages import Message, ModelMessage, Reply, Request, UserMessage
 
 MAX_ATTEMPTS = 4
 TEMPERATURE_STEP = 0.3
-
-
-@record
-class GenerationAttempt:
-    """A reply: its code, and why the code was rejected or how its tests went."""
-
-    code: str
-    """The code, or the whole reply if it contains none."""
-    verdict: tuple[str, ...]
-    rationale: str = ""
-    """The text before the code, if a rationale was requested."""
 
 
 @record
@@ -44,31 +31,24 @@ class GenerationCost:
     input: int = 0
     output: int = 0
     usd: float | None = None
-    model: str = ""
 
     def add_reply(self, reply: Reply) -> GenerationCost:
         """Return the cost with a reply added."""
         usd = reply.usage.usd
         tokens = self.input + reply.usage.input, self.output + reply.usage.output
         usd = self.usd if usd is None else (self.usd or 0.0) + usd
-        return GenerationCost(*tokens, usd, reply.model or self.model)
+        return GenerationCost(*tokens, usd)
 
 
 @record
 class Generated:
-    """Code that passed all checks."""
+    """The code of the last attempt."""
 
     code: str
-    attempts: tuple[GenerationAttempt, ...]
+    attempts: int
     cost: GenerationCost
-
-
-@record
-class GenerationFailed:
-    """No attempt passed all checks."""
-
-    attempts: tuple[GenerationAttempt, ...]
-    cost: GenerationCost = field(default_factory=GenerationCost)
+    refusals: tuple[str, ...] = ()
+    """Why the code was refused; empty if it passed all checks."""
 
 
 CodeCheck = Callable[[str], tuple[str, ...]]
@@ -77,28 +57,25 @@ CodeCheck = Callable[[str], tuple[str, ...]]
 
 def generate_code(
     hole: Hole, check: CodeCheck, max_attempts: int = MAX_ATTEMPTS, temperature: float | None = None
-) -> Generator[Request, Reply, Generated | GenerationFailed]:
+) -> Generator[Request, Reply, Generated]:
     """Ask for a hole's code until it passes the checks, at most `max_attempts` times.
 
     A given `temperature` rises with each refusal: at a constant one, small models repeat
     themselves.
     """
-    attempts: tuple[GenerationAttempt, ...] = ()
-    cost = GenerationCost()
+    made = Generated("", 0, GenerationCost(), (NO_CODE,))
     messages: tuple[Message, ...] = (*EXAMPLE_MESSAGES, UserMessage(hole.question))
-    for turn in range(1, max_attempts + 1):
+    while made.refusals and made.attempts < max_attempts:
+        turn = made.attempts + 1
         reply = yield make_code_request(hole, messages, temperature, turn)
-        cost = cost.add_reply(reply)
-        code = extract_code(reply.message.text, hole)
+        code = extract_code(reply.message.text)
         refusals = check(code) if code else (NO_CODE,)
-        attempts = (*attempts, GenerationAttempt(code or reply.message.text, refusals))
-        if code and not refusals:
-            return Generated(code, attempts, cost)
+        made = Generated(code, turn, made.cost.add_reply(reply), refusals)
         refusal = make_refusal_messages(code, refusals) if code else (UserMessage(NO_CODE),)
         messages = (*EXAMPLE_MESSAGES, UserMessage(hole.question), *refusal)
         if temperature is not None:
             temperature = min(1.0, temperature + TEMPERATURE_STEP)
-    return GenerationFailed(attempts, cost)
+    return made
 
 
 def make_code_request(
@@ -139,9 +116,9 @@ for all values, never for one case.
 - The code may read the listed names and Python's builtins. On every path it must bind what is to \
 be bound. Variables that it invents are its own; it must not assign to other names of the \
 program. It may change objects in place.
-- It may import what the instruction names, and {IMPORTS}. Refused are `eval`, `exec`, `compile`, \
-`open`, `input`, `globals` and `__import__`; `vars`, `getattr` and `setattr` take only literal \
-names; names that begin with an underscore are internal to their object.
+- What may be read needs no import. It may import, of modules, {IMPORTS}. Refused are `eval`, \
+`exec`, `compile`, `open`, `input`, `globals` and `__import__`; `vars`, `getattr` and `setattr` \
+take only literal names; names that begin with an underscore are internal to their object.
 - `break`, `continue` and `return` act on the program around it, if they are listed; `raise` \
 always does. Use one only where the instruction says so; else the program goes on below the mark.
 - What can be computed is computed. What needs judgement (what a text means or says, reading \
@@ -219,40 +196,9 @@ NO_CODE = (
 # ── the code in a reply ───────────────────────────────────────────────────────────────────────────
 
 
-def extract_code(text: str, hole: Hole) -> str | None:
-    """Return the code for the hole from a reply: its first piece of Python; None without code."""
+def extract_code(text: str) -> str:
+    """Return the code in a reply: its first piece of Python; empty without code."""
     for effect in parse_text_effects(text, DIRECT):
         if isinstance(effect, Run) and effect.code.strip():
-            code = textwrap.dedent(effect.code.replace("\r\n", "\n")).strip("\n").rstrip() + "\n"
-            return add_missing_imports(code, hole)
-    return None
-
-
-_IMPORT_SOURCES = {
-    **dict.fromkeys(("Literal", "Any", "Optional", "Union", "Annotated"), "typing"),
-    **dict.fromkeys(("dataclass", "field"), "dataclasses"),
-    **dict.fromkeys(("defaultdict", "Counter", "deque"), "collections"),
-    **dict.fromkeys(("Decimal",), "decimal"),
-    **dict.fromkeys(("Enum",), "enum"),
-}
-
-
-def add_missing_imports(code: str, hole: Hole) -> str:
-    """Put missing imports before the code."""
-    try:
-        names = find_names(ast.parse(code), hole.class_name)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return code
-    missing = [name for name in names.read if name not in names.bound and name not in hole.visible]
-    imports = [
-        text
-        for name in missing
-        if (text := _make_import(name)) and (name not in hole.taken or text in hole.imports)
-    ]
-    return "\n".join([*imports, code])
-
-
-def _make_import(name: str) -> str | None:
-    if name in _IMPORT_SOURCES:
-        return f"from {_IMPORT_SOURCES[name]} import {name}"
-    return f"import {name}" if name in IMPORTABLE_MODULES else None
+            return textwrap.dedent(effect.code.replace("\r\n", "\n")).strip("\n").rstrip() + "\n"
+    return ""

@@ -63,12 +63,8 @@ class Hole:
     """The part of the program that the model sees."""
     helper: str
     """The name of the function that asks a model; the program does not use this name."""
-    taken: frozenset[str]
-    """The names that this file uses."""
     taken_here: frozenset[str]
     """The names that the block's scope and the scopes inside it use."""
-    imports: frozenset[str]
-    """The imports at the head of the file, each for one name."""
     place: str
     """`file.njpy:line`, for people."""
     needs_review: bool = False
@@ -80,11 +76,6 @@ class Hole:
     def writes(self) -> tuple[str, ...]:
         """The paths that must be left bound."""
         return self.block.writes
-
-    @property
-    def falls_back_to_live(self) -> bool:
-        """Whether the block may run live without code that passes the checks."""
-        return self.options.fallback == "live"
 
     @property
     def class_name(self) -> str | None:
@@ -100,6 +91,11 @@ class Hole:
     def question(self) -> str:
         """What a writer is asked: what is shown, and the cases."""
         return f"{self.shown}\n\n{CASES_TITLE}\n{self.cases}" if self.cases else self.shown
+
+    def format_question(self, type_: str | None) -> str:
+        """Return a call that asks a model for a value of a type; None stands for text."""
+        schema = f", {type_}" if type_ else ""
+        return f'{"await " * self.block.scope.is_async}{self.helper}(f"..."{schema})'
 
     @property
     def meaning(self) -> BlockDigests:
@@ -161,43 +157,9 @@ def _make_hole(
         frozenset(block.binds) & before,
         render_context(module, block),
         make_fresh_name("allm" if block.scope.is_async else "llm", taken),
-        taken,
         find_taken_names(block.scope.node, inside),
-        frozenset(_list_imports(module, block)),
         f"{module.source.path}:{block.line}",
     )
-
-
-def split_import(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
-    """Split an import: yield, for each name, an import of it alone and the name that it binds."""
-    for alias in statement.names:
-        single: ast.stmt = ast.Import([alias])
-        if isinstance(statement, ast.ImportFrom):
-            single = ast.ImportFrom(statement.module, [alias], statement.level)
-        yield ast.unparse(single), alias.asname or alias.name.partition(".")[0]
-
-
-def list_imports_on_own_lines(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:
-    """Return the imports that do not share their lines with other statements."""
-    return [
-        statement
-        for statement in tree.body
-        if isinstance(statement, ast.Import | ast.ImportFrom)
-        and not any(
-            other is not statement
-            and other.lineno <= (statement.end_lineno or statement.lineno)
-            and (other.end_lineno or other.lineno) >= statement.lineno
-            for other in tree.body
-        )
-    ]
-
-
-def _list_imports(module: Module, block: NaturalBlock) -> Iterator[str]:
-    at_module = block.scope.kind == "module"
-    for statement in module.tree.body:
-        is_before = statement.lineno < block.line or not at_module
-        if is_before and isinstance(statement, ast.Import | ast.ImportFrom):
-            yield from (text for text, _ in split_import(statement))
 
 
 def _find_output_types(block: NaturalBlock) -> dict[str, str]:
@@ -228,9 +190,9 @@ def _describe_interface(hole: Hole) -> Iterator[str]:
 
 def format_question_form(hole: Hole) -> str:
     """Return the form of a question, with an output's type as an example."""
-    call = f"{'await ' if hole.block.scope.is_async else ''}{hole.helper}"
+    form = f"{'await ' * hole.block.scope.is_async}{hole.helper}(prompt, schema)"
     types = [hole.types[path] for path in hole.writes if path in hole.types]
-    return f"{call}(prompt, schema)" + (f', such as {call}(f"...", {types[0]})' if types else "")
+    return f"{form}, such as {hole.format_question(types[0])}" if types else form
 
 
 # ── names that a program uses or does not use ─────────────────────────────────────────────────────

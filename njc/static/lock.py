@@ -16,11 +16,10 @@
 
 An entry is valid for the meaning that it was written for, and stale for any other. `reviewed = {by
 = "Ada", date = "2026-03-02", digest = "51f0a2c37d8e4b66"}` is a person's signature. `digest` is the
-digest of the model's code, so edits can be detected; edited code is kept. `checks = {passed = 3, of
-= 4}` counts the program's checks that pass with this code, if they were run. `rationale` is the
-model's explanation of the mistake that repaired code corrects. What only njc 0.2 used is kept: the
-sections `[[authority]]` and `[[tuned]]`, and the `score` and `shapes` of code that it learned. The
-same entries always give the same text.
+digest of the model's code, so edits can be detected; edited code is kept. `rationale` is the
+model's explanation of the mistake that repaired code corrects. What only njc 0.2 used is ignored:
+other sections and keys, and entries without code, of blocks that stayed live. The same entries
+always give the same text.
 """
 
 from __future__ import annotations
@@ -28,14 +27,13 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from njc.project.servers import ServerSection
 from njrt.data.records import asdict, field, record, replace
 from njrt.errors import ConfigurationError, require_packages
-from njrt.values.dataclass_json import NO_OTHER_KEYS
 
 _FILE_HEAD = """\
 # The code that models wrote for natural blocks. Made by njc; review it and commit it.
@@ -49,7 +47,6 @@ version = 1
 class BlockDigests:
     """Digests of a meaning's parts: the instruction, the interface, the surrounding program."""
 
-    __pydantic_config__ = NO_OTHER_KEYS
     instruction: str
     interface: str
     context: str
@@ -59,31 +56,14 @@ class BlockDigests:
 class TokenCounts:
     """The tokens used to write the code."""
 
-    __pydantic_config__ = NO_OTHER_KEYS
     input: int
     output: int
-
-
-@record
-class CheckCounts:
-    """How many of the program's checks pass with the code in its place."""
-
-    __pydantic_config__ = NO_OTHER_KEYS
-    passed: int
-    of: int
-    by: str = ""
-    """What answered the code's questions and ran its live blocks, such as a model or a script."""
-
-    def __str__(self) -> str:
-        by = f" (answered by {self.by})" if self.by else ""
-        return f"{self.passed} of {self.of} checks of its program{by}"
 
 
 @record
 class Review:
     """A person's signature: this code was read."""
 
-    __pydantic_config__ = NO_OTHER_KEYS
     by: str
     date: str
     digest: str
@@ -94,7 +74,6 @@ class Review:
 class LockEntry:
     """The locked code for a block in one mode; the fields are the keys in the file."""
 
-    __pydantic_config__ = NO_OTHER_KEYS
     name: str
     mode: str
     meaning: BlockDigests
@@ -105,23 +84,11 @@ class LockEntry:
     digest: str
     """The digest of the code as the model wrote it."""
     code: str
-    """Empty if the block stays live."""
     usd: float | None = None
-    live: str = ""
-    """Why the block stays live."""
-    score: Mapping[str, int] | None = None
-    shapes: Mapping[str, str] = field(default_factory=dict)
-    """What njc 0.2 wrote about code that it learned from examples."""
-    checks: CheckCounts | None = None
-    """The results of the program's checks with this code, if they were run."""
-    contract: str = ""
-    """The number of inputs on which the asserts around the block held."""
     rationale: str = ""
     """The model's explanation of the mistake that code from `njc static --repair` corrects."""
     reviewed: Review | None = None
     """Who has read the code."""
-    edited: bool = field(default=False, compare=False)
-    """Whether the file marks the code as edited; `is_edited` is decisive."""
 
     @property
     def is_edited(self) -> bool:
@@ -141,9 +108,6 @@ class LockEntry:
         return hash_code("\n".join(parts))
 
 
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-
 LockKey = tuple[str, str]
 """A block's name, and the mode."""
 
@@ -155,30 +119,24 @@ class StaticLock:
     entries: Mapping[LockKey, LockEntry] = field(default_factory=dict)
     servers: Mapping[str, ServerSection] = field(default_factory=dict)
     """The MCP servers, by name."""
-    kept: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    """The sections of njc 0.2 that are not used any more, in order, each with its kind."""
 
     def with_entries(self, entries: Iterable[LockEntry]) -> StaticLock:
         """Return the lock with entries added; they replace older ones."""
         added = {(entry.name, entry.mode): entry for entry in entries}
         return replace(self, entries={**self.entries, **added})
 
-    def without_entries(self, keys: Collection[LockKey]) -> StaticLock:
-        """Return the lock without some entries."""
-        kept = {key: entry for key, entry in self.entries.items() if key not in keys}
-        return replace(self, entries=kept)
+    def with_server(self, section: ServerSection) -> StaticLock:
+        """Return the lock with the section of an MCP server."""
+        return replace(self, servers={**self.servers, section.name: section})
 
 
 @record
 class _LockFile:
     """The whole file."""
 
-    __pydantic_config__ = NO_OTHER_KEYS
     version: Literal[1]
     block: tuple[LockEntry, ...] = ()
     mcp: tuple[ServerSection, ...] = ()
-    authority: tuple[Mapping[str, Any], ...] = ()
-    tuned: tuple[Mapping[str, Any], ...] = ()
 
 
 def hash_code(code: str) -> str:
@@ -186,49 +144,12 @@ def hash_code(code: str) -> str:
     return hashlib.sha256(code.strip().encode()).hexdigest()[:16]
 
 
-def add_unwritten(written: StaticLock, before: StaticLock) -> StaticLock:
-    """Return the lock with the earlier entries of blocks that it has no code for."""
-    names = {name for name, _ in written.entries}
-    kept = {key: entry for key, entry in before.entries.items() if key[0] not in names}
-    return replace(written, entries={**kept, **written.entries})
-
-
-def transfer_changes(before: StaticLock, after: StaticLock, current: StaticLock) -> StaticLock:
-    """Return `current` with the changes from `before` to `after`, except in code edited since."""
-    edited = {
-        key: entry
-        for key, entry in current.entries.items()
-        if entry.is_edited and entry != before.entries.get(key)
-    }
-    entries = _transfer_items(before.entries, after.entries, current.entries)
-    servers = _transfer_items(before.servers, after.servers, current.servers)
-    return StaticLock({**entries, **edited}, servers, current.kept)
-
-
-def _transfer_items(
-    before: Mapping[Key, Value], after: Mapping[Key, Value], current: Mapping[Key, Value]
-) -> dict[Key, Value]:
-    changed = {key: value for key, value in after.items() if before.get(key) != value}
-    removed = before.keys() - after.keys()
-    return {key: value for key, value in {**current, **changed}.items() if key not in removed}
-
-
 def describe_authors(entries: Sequence[LockEntry]) -> str:
-    """Return the authors of a file's code, and the results of its program's checks."""
-    codes = [entry for entry in entries if not entry.live]
-    models = ", ".join(sorted({entry.model for entry in codes or entries}))
+    """Return the authors of a file's code, for the head of the compiled file."""
     if not entries:
         return ""
-    if not codes:
-        return f"no code by {models or 'a model'} is used: the blocks run live"
-    edited = ", edited" * any(entry.is_edited for entry in codes)
-    found = {entry.checks for entry in codes}
-    checks = found.pop() if len(found) == 1 else None
-    unchecked = "the checks of its program were not run"
-    verdict = f"passes {checks}" if checks and not edited else unchecked
-    live = len(entries) - len(codes)
-    rest = f"; {live} of {len(entries)} blocks run live" if live else ""
-    return f"code by {models or 'a model'}{edited}; {verdict}{rest}"
+    models = ", ".join(sorted({entry.model for entry in entries}))
+    return f"code by {models or 'a model'}{', edited' * any(it.is_edited for it in entries)}"
 
 
 def read_lock(file: Path) -> StaticLock:
@@ -246,27 +167,22 @@ def read_lock(file: Path) -> StaticLock:
         read = TypeAdapter(_LockFile).validate_python(document)
     except ValidationError as error:
         (first, *_) = error.errors()
-        place, problem = _name_key(document, first["loc"]), first["msg"].replace(*_UNKNOWN_KEY)
-        raise ConfigurationError(f"{file}: {place}: {problem}; {_WAY_OUT}") from None
-    keys = [(entry.name, entry.mode) for entry in read.block]
+        place = _name_key(document, first["loc"])
+        raise ConfigurationError(f"{file}: {place}: {first['msg']}; {_WAY_OUT}") from None
+    blocks = [entry for entry in read.block if entry.code.strip()]
+    keys = [(entry.name, entry.mode) for entry in blocks]
     if twice := next((key for key in keys if keys.count(key) > 1), None):
         name, mode = twice
         raise ConfigurationError(f"{file}: `{name} ({mode})` is there twice; keep one of them")
-    learned = [it for it in read.block if it.mode.endswith(_LEARNED)]
-    lock = StaticLock().with_entries(it for it in read.block if it not in learned)
+    learned = [it for it in blocks if it.mode.endswith(_LEARNED)]
+    lock = StaticLock().with_entries(it for it in blocks if it not in learned)
     lock = lock.with_entries(replace(it, mode=it.mode.removesuffix(_LEARNED)) for it in learned)
-    kept = [(kind, section) for kind in KEPT_SECTIONS for section in getattr(read, kind)]
-    servers = {section.name: section for section in read.mcp}
-    return replace(lock, servers=servers, kept=tuple(kept))
+    return replace(lock, servers={section.name: section for section in read.mcp})
 
-
-KEPT_SECTIONS = ("authority", "tuned")
-"""The sections of njc 0.2 that are written back as they were read."""
 
 _LEARNED = "-learned"
 """The suffix of the mode of code that njc 0.2 learned from examples, and preferred."""
 
-_UNKNOWN_KEY = ("Unexpected keyword argument", "this njc knows no such key")
 _WAY_OUT = "correct it, install the njc that wrote it, or delete the file and build again"
 
 
@@ -286,7 +202,6 @@ def format_lock(lock: StaticLock) -> str:
 
     sections: list[tuple[str, Mapping[str, Any]]] = [
         *(("block", _list_entry_fields(entry)) for _, entry in sorted(lock.entries.items())),
-        *lock.kept,
         *(("mcp", _list_server_fields(it)) for _, it in sorted(lock.servers.items())),
     ]
     texts = []
@@ -305,9 +220,9 @@ def _list_server_fields(section: ServerSection) -> dict[str, Any]:
 
 def _list_entry_fields(entry: LockEntry) -> dict[str, Any]:
     """Return the fields of an entry that are not empty, with the code at the end."""
-    fields = asdict(entry) | {"edited": entry.is_edited}
+    fields = asdict(entry)
     code = fields.pop("code")
-    filled = {key: value for key, value in fields.items() if value not in (None, "", False, {})}
+    filled = {key: value for key, value in fields.items() if value not in (None, "")}
     return {"name": "", "model": ""} | filled | {"code": code}
 
 
@@ -315,21 +230,15 @@ def _make_item(key: str, value: Any) -> Any:
     import tomlkit
 
     match value:
-        case str() if key in ("instruction", "rationale", "code"):
+        case str() if key in ("rationale", "code"):
             text = value.strip("\n").replace("\r", "")
             if not text or _NEEDS_ESCAPES.search(text):
                 return tomlkit.string(text, multiline=bool(text))
             return tomlkit.value(f"'''\n{text}\n'''")
         case Mapping():
             table = tomlkit.inline_table()
-            for name, part in value.items():
-                if part != "":
-                    table.append(name, _make_item("", part))
+            table.update(value)
             return table
-        case list() | tuple():
-            array = tomlkit.array()
-            array.extend([_make_item("", part) for part in value])
-            return array
         case _:
             return tomlkit.item(value)
 

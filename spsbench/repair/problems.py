@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spsbench.results import InputError, parse_json_lines
+from spsbench.results import parse_json_lines
 
 STRATA = "data set and type of bug"
 """The property used to stratify samples."""
@@ -42,11 +42,6 @@ def parse_repair_problems(lines: Iterable[str]) -> Iterator[RepairProblem]:
     """Read a data set; `InputError` names a line that has neither format."""
 
     def parse(number: int, row: dict[str, Any]) -> RepairProblem:
-        if "test_list" in row:
-            raise InputError(
-                f"line {number} is of MBPP, which has right programs; `spsbench mutants` makes"
-                " buggy ones of them"
-            )
         return _read_humanevalfix(row) if "task_id" in row else _read_quixbugs(row)
 
     expected = "of neither HumanEvalFix nor QuixBugs"

@@ -29,16 +29,12 @@ MAX_ANNOTATED_CHARS = 6000
 _COMMENT_LIMITS = (300, 120, 60, 30)
 
 
-def make_repair_prompt(
-    condition: Condition, code: str, failure: FailedTests, rationale: str = ""
-) -> str:
-    """Return the question of a repair; `rationale` is for the condition `rationale`."""
-    return "\n\n".join(_write_parts(condition, code, failure, rationale))
+def make_repair_prompt(condition: Condition, code: str, failure: FailedTests) -> str:
+    """Return the question of a repair."""
+    return "\n\n".join(_write_parts(condition, code, failure))
 
 
-def _write_parts(
-    condition: Condition, code: str, failure: FailedTests, rationale: str
-) -> Iterator[str]:
+def _write_parts(condition: Condition, code: str, failure: FailedTests) -> Iterator[str]:
     is_traced = condition == "trace" and failure.trace.steps
     annotated = annotate_program(code, failure.trace) if is_traced else None
     if annotated:
@@ -53,8 +49,6 @@ def _write_parts(
         yield f"This test fails:\n\n```python\n{failure.test}\n```\n\n{failure.problem}"
     else:
         yield f"The program fails: {failure.problem}"
-    if condition == "rationale":
-        yield f"Another engineer says about the mistake: {rationale or '(nothing)'}"
     yield "Write the rationale, then the whole corrected program."
 
 

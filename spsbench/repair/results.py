@@ -3,8 +3,7 @@
     {"kind": "repair run", "started": ..., "model": ..., "settings": {...}, "hardware": {...}, ...}
     {"kind": "repair", "problem": "quixbugs/gcd", "condition": "trace", "passed": true, ...}
 
-A line has the model's output but no text from a data set: `spsbench repair --rescore` tests it
-again with the data.
+A line has the model's output but no text from a data set.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ Condition = Literal[
     trace       the failing test, and the steps of its run as comments in the program
     test        the failing test
     neither     only that a test fails
-    rationale   the failing test, and a rationale by another model
+    rationale   past: the failing test, and a rationale by another model
     turn1       past: as `trace`, after two similar right repairs of the first turn; so turn2, turn3
     turn1-test  past: as `test`, after the same repairs; so turn2-test, turn3-test
 """
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
-ASKED: tuple[Condition, ...] = ("trace", "test", "neither", "rationale")
+ASKED: tuple[Condition, ...] = ("trace", "test", "neither")
 """The conditions of new repairs; of the others, there are only results of njc 0.2."""
 
 

@@ -21,8 +21,6 @@ CASES = {
     "check - --fix": "--fix writes files; save the source first",
     "check a.njpy --stdin-filename b": "--stdin-filename names the source that `-` reads; add `-`",
     "build a.njpy --diff --output-format json": "--diff prints to standard output, as --output-format does",
-    "lock --update --keep a.njpy": "--update writes code again; --keep keeps it",
-    "lock --update --reviewed a.njpy": "--update writes code again; --reviewed signs it",
     "batch a.njpy:f r -o o --scheduler x": "--scheduler needs --executor dask",
     "build --clean --locked": "--locked does nothing with --clean, which builds nothing",
     "build --unreviewed": "--unreviewed needs --locked",

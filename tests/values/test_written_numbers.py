@@ -22,7 +22,7 @@ from anthropic_server import AnthropicServer, message, tool_use
 from loopback import Raw
 from njc.batch.rows import bind_row, read_rows
 from njc.measure.cases.case_file import read_cases
-from njc.measure.cases.runner import Form, PlannedRun, run_case
+from njc.measure.cases.runner import Form, run_case
 from njc.target import TargetFunction, load_target
 from njrt.interface import Interface
 from njrt.models.anthropic import Anthropic
@@ -100,10 +100,10 @@ def test_cases_keep_the_digits_of_decimals(target: TargetFunction, tmp_path: Pat
     lines = [f'{{"inputs": {write_row(text)}, "expect": "{Decimal(text)}"}}' for text in NUMBERS]
     file.write_text("\n".join(lines))
     cases = read_cases(file)
-    assert len({each.contents for each in cases}) == len(set(NUMBERS))
-    for text, numbered in zip(NUMBERS, cases, strict=True):
-        check_arguments(target.bind_arguments(numbered.case.inputs)[1], text)
-        assert run_case(target, PlannedRun(numbered, Form(), 1)).problem == ""
+    assert len({repr(each.expect) for each in cases}) == len(set(NUMBERS))
+    for text, case in zip(NUMBERS, cases, strict=True):
+        check_arguments(target.bind_arguments(case.inputs)[1], text)
+        assert run_case(target, Form(), case).problem == ""
 
 
 PAYING = Program('''

@@ -1,6 +1,6 @@
-# compiled by njc 0.3.0 from average_of_three/natural.njpy (sha256 9ced5f83dcc411ea, options cc2447ed8334793a, code 88fe2aa02373a81a, abi 1)
+# compiled by njc 0.3.0 from average_of_three/natural.njpy (sha256 9ced5f83dcc411ea, options cc2447ed8334793a, code 56cb405f8cbb02af, abi 1)
 # do not edit: change average_of_three/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 1 of 3 checks of its program (answered by a script)
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local)
 """The average of three numbers that people wrote down, each in their own way."""
 
 import njrt as _nj
@@ -17,4 +17,4 @@ def average_of_three(p: float | str, q: float | str, r: float | str) -> float:
     return average
 
 
-# njc lines 1=1 4:1 5=2 7:2 11=5 17:9 18=10 sha256 8fca5bead49b93b3
+# njc lines 1=1 4:1 5=2 7:2 11=5 17:9 18=10 sha256 4330a9897b5a1631

@@ -1,6 +1,6 @@
-# compiled by njc 0.3.0 from balance_parentheses/natural.njpy (sha256 674541fde969de97, options cc2447ed8334793a, code 53af2b60b008fe8f, abi 1)
+# compiled by njc 0.3.0 from balance_parentheses/natural.njpy (sha256 674541fde969de97, options cc2447ed8334793a, code 6771ae60145282d3, abi 1)
 # do not edit: change balance_parentheses/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 2 of 2 checks of its program (answered by a script)
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local)
 """Put back parentheses that somebody lost, where the meaning wants them."""
 
 import njrt as _nj
@@ -23,4 +23,4 @@ def balance(expression: str, context: str) -> str:
     return balanced
 
 
-# njc lines 1=1 4:1 5=2 7:2 11=5 23:9 24=10 sha256 807b6b593e0310a8
+# njc lines 1=1 4:1 5=2 7:2 11=5 23:9 24=10 sha256 994415080bf04572

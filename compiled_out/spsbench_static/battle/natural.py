@@ -1,6 +1,6 @@
-# compiled by njc 0.3.0 from battle/natural.njpy (sha256 8db6a8b993cb4f75, options cc2447ed8334793a, code b3304c3e217592fb, abi 1)
+# compiled by njc 0.3.0 from battle/natural.njpy (sha256 8db6a8b993cb4f75, options cc2447ed8334793a, code 779600b390b6916b, abi 1)
 # do not edit: change battle/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 3 checks of its program (answered by a script)
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local)
 """A turn in a game: the player says what they do, and the enemies feel it."""
 
 from dataclasses import dataclass
@@ -31,4 +31,4 @@ def take_turn(enemies: list[Enemy], action: str) -> None:
     # end of natural block
 
 
-# njc lines 1=1 4:1 18=14 32=18 sha256 2653957b114e9560
+# njc lines 1=1 4:1 18=14 32=18 sha256 b8fb44d7f8d90e64

@@ -1,6 +1,6 @@
-# compiled by njc 0.3.0 from calendar/natural.njpy (sha256 98b775da96e8cce5, options cc2447ed8334793a, code 412221bbabd0f5e2, abi 1)
+# compiled by njc 0.3.0 from calendar/natural.njpy (sha256 98b775da96e8cce5, options cc2447ed8334793a, code 1ac5d0ee8b4f3201, abi 1)
 # do not edit: change calendar/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 3 checks of its program (answered by a script)
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local)
 """A calendar that does what it is asked: each request becomes calls of its public methods."""
 
 from dataclasses import dataclass, field
@@ -45,4 +45,4 @@ def attend_to(calendar: Calendar, request: str, now: datetime) -> None:
     # end of natural block
 
 
-# njc lines 1=1 4:1 41=37 46=41 sha256 5a4bf18708d6d44c
+# njc lines 1=1 4:1 41=37 46=41 sha256 a988c2b4b83875c0

@@ -1,6 +1,5 @@
-# compiled by njc 0.3.0 from character_builder/natural.njpy (sha256 402220fecf970cc3, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
+# compiled by njc 0.3.0 from character_builder/natural.njpy (sha256 402220fecf970cc3, options cc2447ed8334793a, abi 1)
 # do not edit: change character_builder/natural.njpy and build again
-# no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
 # pyright: reportUnboundVariable=false
 """Build a character for a role-playing game from what the player imagines."""
 
@@ -35,4 +34,4 @@ def build(description: str) -> Character:
     return character
 
 
-# njc lines 1=1 5:1 7=3 8:3 24=18 26:19 29=18 35:22 36=23 sha256 65b0f0cc064b60fc
+# njc lines 1=1 4:1 6=3 7:3 23=18 25:19 28=18 34:22 35=23 sha256 fd1646dee7a5ed18

@@ -1,6 +1,5 @@
-# compiled by njc 0.3.0 from coffeeshop/natural.njpy (sha256 6b36325ce30075cd, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
+# compiled by njc 0.3.0 from coffeeshop/natural.njpy (sha256 6b36325ce30075cd, options cc2447ed8334793a, abi 1)
 # do not edit: change coffeeshop/natural.njpy and build again
-# no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
 # pyright: reportUnboundVariable=false
 """A coffee shop: what a customer says becomes an order of what the menu has."""
 
@@ -114,4 +113,4 @@ def take_order(words: str) -> Order:
     return order
 
 
-# njc lines 1=1 5:1 7=3 8:3 89=83 91:84 95=83 114:88 115=89 sha256 3c71ee4bfad5f1de
+# njc lines 1=1 4:1 6=3 7:3 88=83 90:84 94=83 113:88 114=89 sha256 21eb314720ae4615

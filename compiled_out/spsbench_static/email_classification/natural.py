@@ -1,6 +1,6 @@
-# compiled by njc 0.3.0 from email_classification/natural.njpy (sha256 8cd653c0862463a0, options cc2447ed8334793a, code c799321aecca425c, abi 1)
+# compiled by njc 0.3.0 from email_classification/natural.njpy (sha256 8cd653c0862463a0, options cc2447ed8334793a, code 1e02e499ccb4bb51, abi 1)
 # do not edit: change email_classification/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 2 of 8 checks of its program (answered by a script)
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local)
 """Sort the mail of a small company."""
 
 import njrt as _nj
@@ -43,4 +43,4 @@ def classify(email: str) -> Category:
     return category
 
 
-# njc lines 1=1 4:1 6=3 7:3 23=18 43:22 44=23 sha256 fb65958d3748f6e1
+# njc lines 1=1 4:1 6=3 7:3 23=18 43:22 44=23 sha256 4004126fd1a17805

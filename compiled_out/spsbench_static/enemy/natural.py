@@ -1,6 +1,6 @@
-# compiled by njc 0.3.0 from enemy/natural.njpy (sha256 73eb6398314be778, options cc2447ed8334793a, code e078a1b292a2035b, abi 1)
+# compiled by njc 0.3.0 from enemy/natural.njpy (sha256 73eb6398314be778, options cc2447ed8334793a, code 594cc9556399409d, abi 1)
 # do not edit: change enemy/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 7 of 9 checks of its program (answered by a script)
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local)
 # pyright: reportUnboundVariable=false
 """Enemies that come to life from a description, and change with the story."""
 
@@ -38,4 +38,4 @@ def tell(enemy: Any, event: str) -> None:
     # end of natural block
 
 
-# njc lines 1=1 5:1 7=3 8:3 13=7 15:8 19=7 23:12 28=16 39=20 sha256 8fc0b399036cb82c
+# njc lines 1=1 5:1 7=3 8:3 13=7 15:8 19=7 23:12 28=16 39=20 sha256 062527d512919ab4

@@ -1,6 +1,6 @@
-# compiled by njc 0.3.0 from fact_checking/natural.njpy (sha256 e1a2b39048f1842f, options cc2447ed8334793a, code f7272d4b90bb9fc3, abi 1)
+# compiled by njc 0.3.0 from fact_checking/natural.njpy (sha256 e1a2b39048f1842f, options cc2447ed8334793a, code a8fbb835447d252f, abi 1)
 # do not edit: change fact_checking/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 6 checks of its program (answered by a script)
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local)
 """Check the facts of a text, and add what is found to a list that others read too."""
 
 import njrt as _nj
@@ -28,4 +28,4 @@ def check_facts(text: str, results: list[FactCheck]) -> None:
         # end of natural block
 
 
-# njc lines 1=1 4:1 6=3 7:3 17=12 24:16 26=17 29=20 sha256 3ff464e84ca998f4
+# njc lines 1=1 4:1 6=3 7:3 17=12 24:16 26=17 29=20 sha256 66e6955f0573902e

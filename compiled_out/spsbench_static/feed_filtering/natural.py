@@ -1,6 +1,6 @@
-# compiled by njc 0.3.0 from feed_filtering/natural.njpy (sha256 5c80fb839cd195e3, options cc2447ed8334793a, code 8c3907dbff6283ad, abi 1)
+# compiled by njc 0.3.0 from feed_filtering/natural.njpy (sha256 5c80fb839cd195e3, options cc2447ed8334793a, code 8bbd20f87598a933, abi 1)
 # do not edit: change feed_filtering/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 12 checks of its program (answered by a script)
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local)
 """Show of a feed only what the reader would like to see."""
 
 import njrt as _nj
@@ -22,4 +22,4 @@ def filter_feed(feed: Sequence[str], preference: str) -> list[str]:
     return shown
 
 
-# njc lines 1=1 4:1 6=3 7:3 12=7 22:11 23=12 sha256 5a88903f6c3cf9f8
+# njc lines 1=1 4:1 6=3 7:3 12=7 22:11 23=12 sha256 7f2b50c1d5b7edb9

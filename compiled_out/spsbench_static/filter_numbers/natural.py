@@ -1,6 +1,6 @@
-# compiled by njc 0.3.0 from filter_numbers/natural.njpy (sha256 fe6a84875f0f419f, options cc2447ed8334793a, code a3e3261e5711886b, abi 1)
+# compiled by njc 0.3.0 from filter_numbers/natural.njpy (sha256 fe6a84875f0f419f, options cc2447ed8334793a, code f6ac682a38707f6c, abi 1)
 # do not edit: change filter_numbers/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 3 checks of its program (answered by a script)
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local)
 """Filter numbers by what they mean."""
 
 import njrt as _nj
@@ -25,4 +25,4 @@ def filter_numbers(numbers: Sequence[int], prop: str) -> list[int]:
     return filtered_numbers
 
 
-# njc lines 1=1 4:1 6=3 7:3 12=7 25:10 26=11 sha256 10779deeee329b2a
+# njc lines 1=1 4:1 6=3 7:3 12=7 25:10 26=11 sha256 627c056b8adc1101

@@ -1,6 +1,5 @@
-# compiled by njc 0.3.0 from graph/natural.njpy (sha256 aaae8b680763f8da, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
+# compiled by njc 0.3.0 from graph/natural.njpy (sha256 aaae8b680763f8da, options cc2447ed8334793a, abi 1)
 # do not edit: change graph/natural.njpy and build again
-# no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
 # pyright: reportUnboundVariable=false
 """Ask and edit a graph of paper citations, in plain words."""
 
@@ -41,4 +40,4 @@ def main(queries: Iterable[str], graph: Graph) -> list[Any]:
     return responses
 
 
-# njc lines 1=1 5:1 7=3 8:3 23=17 26:18 31=17 40:23 42=25 sha256 1656ffb30d07f41e
+# njc lines 1=1 4:1 6=3 7:3 22=17 25:18 30=17 39:23 41=25 sha256 d9c6bc352cd4bd9d

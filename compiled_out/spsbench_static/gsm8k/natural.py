@@ -1,6 +1,6 @@
-# compiled by njc 0.3.0 from gsm8k/natural.njpy (sha256 2d3e4be2a0ca70ff, options cc2447ed8334793a, code 70ef79e187b94011, abi 1)
+# compiled by njc 0.3.0 from gsm8k/natural.njpy (sha256 2d3e4be2a0ca70ff, options cc2447ed8334793a, code 60e7dd6deda8833f, abi 1)
 # do not edit: change gsm8k/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 3 of 3 checks of its program (answered by a script)
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local)
 """Solve school problems: the prompt finds the arithmetic, Python does it."""
 
 import njrt as _nj
@@ -20,4 +20,4 @@ def solve(problem: str) -> float:
     return float(eval(expression))
 
 
-# njc lines 1=1 4:1 5=2 7:2 11=5 20:9 21=10 sha256 662b64df9923489d
+# njc lines 1=1 4:1 5=2 7:2 11=5 20:9 21=10 sha256 d114302e77e9e7ca

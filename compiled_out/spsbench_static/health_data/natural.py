@@ -1,6 +1,5 @@
-# compiled by njc 0.3.0 from health_data/natural.njpy (sha256 72a4e2bf8bf4a88b, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
+# compiled by njc 0.3.0 from health_data/natural.njpy (sha256 72a4e2bf8bf4a88b, options cc2447ed8334793a, abi 1)
 # do not edit: change health_data/natural.njpy and build again
-# no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
 # pyright: reportUnboundVariable=false
 """A chat that helps a patient to fill in a health record."""
 
@@ -42,4 +41,4 @@ def interview(messages: Iterable[str], record: HealthRecord) -> list[str]:
     return questions
 
 
-# njc lines 1=1 5:1 7=3 8:3 23=17 26:18 31=17 41:23 43=25 sha256 a929b3aabfca7cf5
+# njc lines 1=1 4:1 6=3 7:3 22=17 25:18 30=17 40:23 42=25 sha256 7d3d14e713270035

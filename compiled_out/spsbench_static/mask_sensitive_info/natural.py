@@ -1,6 +1,6 @@
-# compiled by njc 0.3.0 from mask_sensitive_info/natural.njpy (sha256 b86fec0c5aebaa5b, options cc2447ed8334793a, code 40b8fad7cf2b8492, abi 1)
+# compiled by njc 0.3.0 from mask_sensitive_info/natural.njpy (sha256 b86fec0c5aebaa5b, options cc2447ed8334793a, code b9af4030884dfefe, abi 1)
 # do not edit: change mask_sensitive_info/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 2 checks of its program (answered by a script)
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local)
 """Make a text fit to be shown around: what is private turns into asterisks."""
 
 import njrt as _nj
@@ -21,4 +21,4 @@ def mask(text: str) -> str:
     return masked
 
 
-# njc lines 1=1 4:1 5=2 7:2 11=5 21:9 22=10 sha256 a4414f3c5607c2b5
+# njc lines 1=1 4:1 5=2 7:2 11=5 21:9 22=10 sha256 dc663abfc39384c3

@@ -1,6 +1,6 @@
-# compiled by njc 0.3.0 from menu/natural.njpy (sha256 e2037c4a7824691b, options cc2447ed8334793a, code e3f4bb6a2971d008, abi 1)
+# compiled by njc 0.3.0 from menu/natural.njpy (sha256 e2037c4a7824691b, options cc2447ed8334793a, code e7da601f0bd4bbd6, abi 1)
 # do not edit: change menu/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 4 checks of its program (answered by a script)
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local)
 """Take orders in a restaurant, as long as there is something left."""
 
 import njrt as _nj
@@ -15,4 +15,4 @@ def sell(order: str, inventory: dict[str, int]) -> None:
     # end of natural block
 
 
-# njc lines 1=1 4:1 5=2 7:2 11=5 16=8 sha256 4d5f3d6a337255aa
+# njc lines 1=1 4:1 5=2 7:2 11=5 16=8 sha256 b9fb43c20c4b1ea8

@@ -1,6 +1,5 @@
-# compiled by njc 0.3.0 from pos_tagging/natural.njpy (sha256 366871f90d684876, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
+# compiled by njc 0.3.0 from pos_tagging/natural.njpy (sha256 366871f90d684876, options cc2447ed8334793a, abi 1)
 # do not edit: change pos_tagging/natural.njpy and build again
-# no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
 # pyright: reportUnboundVariable=false
 """Taggers made to measure: show a text, get a function that tags and translates its language."""
 
@@ -47,4 +46,4 @@ def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     return tagger
 
 
-# njc lines 1=1 5:1 7=3 8:3 20=14 22:15 26=14 32:19 37=23 39:24 42=23 47:27 48=28 sha256 4a997f191834e008
+# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 25=14 31:19 36=23 38:24 41=23 46:27 47=28 sha256 68ada93b2d3fc554

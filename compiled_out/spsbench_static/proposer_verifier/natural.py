@@ -1,6 +1,6 @@
-# compiled by njc 0.3.0 from proposer_verifier/natural.njpy (sha256 d7ab92fc441a1c49, options cc2447ed8334793a, code 55f24c1ad8caf2a9, abi 1)
+# compiled by njc 0.3.0 from proposer_verifier/natural.njpy (sha256 d7ab92fc441a1c49, options cc2447ed8334793a, code d83c6d892a3f8a37, abi 1)
 # do not edit: change proposer_verifier/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 2 checks of its program (answered by a script); 1 of 2 blocks run live
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local)
 # pyright: reportUnboundVariable=false
 """Solve riddles in two steps, again and again: one prompt proposes, another one verifies."""
 
@@ -39,4 +39,4 @@ def solve(riddle: str, attempts: int = 4) -> str | None:
     return None
 
 
-# njc lines 1=1 5:1 6=2 8:2 14=7 25:10 26=10 28:11 30=10 36:13 40=17 sha256 20b897bcc2aaa049
+# njc lines 1=1 5:1 6=2 8:2 14=7 25:10 26=10 28:11 30=10 36:13 40=17 sha256 6f81bb4d8bdfeb59

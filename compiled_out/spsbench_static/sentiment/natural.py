@@ -1,6 +1,5 @@
-# compiled by njc 0.3.0 from sentiment/natural.njpy (sha256 020876c05fdb6c85, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
+# compiled by njc 0.3.0 from sentiment/natural.njpy (sha256 020876c05fdb6c85, options cc2447ed8334793a, abi 1)
 # do not edit: change sentiment/natural.njpy and build again
-# no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
 # pyright: reportUnboundVariable=false
 """The sentiment of a text."""
 
@@ -25,4 +24,4 @@ def sentiment_of(text: str) -> Sentiment:
     return sentiment
 
 
-# njc lines 1=1 5:1 7=3 8:3 15=9 17:10 19=9 25:12 26=13 sha256 1f286cbc8c368e9e
+# njc lines 1=1 4:1 6=3 7:3 14=9 16:10 18=9 24:12 25=13 sha256 0d41ffb6bbf2a92a

@@ -1,6 +1,5 @@
-# compiled by njc 0.3.0 from stores/natural.njpy (sha256 3ded1cfca0ea64ad, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
+# compiled by njc 0.3.0 from stores/natural.njpy (sha256 3ded1cfca0ea64ad, options cc2447ed8334793a, abi 1)
 # do not edit: change stores/natural.njpy and build again
-# no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
 # pyright: reportUnboundVariable=false
 """A street of stores: each is described in words, and becomes a class of its own."""
 
@@ -37,4 +36,4 @@ def open_street(descriptions: list[str]) -> list[Store]:
     return [open_store(description) for description in descriptions]
 
 
-# njc lines 1=1 5:1 7=3 8:3 23=17 25:18 28=17 33:21 38=26 sha256 ea02426c3c5d7e80
+# njc lines 1=1 4:1 6=3 7:3 22=17 24:18 27=17 32:21 37=26 sha256 d230a46bf4e54af9

@@ -1,6 +1,6 @@
-# compiled by njc 0.3.0 from task_completion/natural.njpy (sha256 d6e22fa9daf4bc0c, options cc2447ed8334793a, code 7058e957514fded3, abi 1)
+# compiled by njc 0.3.0 from task_completion/natural.njpy (sha256 d6e22fa9daf4bc0c, options cc2447ed8334793a, code 1ecd009c4f82f2eb, abi 1)
 # do not edit: change task_completion/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 3 checks of its program (answered by a script)
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local)
 """A list of things to do, ticked off by telling what one has done."""
 
 import njrt as _nj
@@ -23,4 +23,4 @@ def tick_off(tasks: list[Task], message: str) -> None:
     # end of natural block
 
 
-# njc lines 1=1 4:1 6=3 7:3 18=13 24=16 sha256 54de051e76dec082
+# njc lines 1=1 4:1 6=3 7:3 18=13 24=16 sha256 0eebfbd147c29977

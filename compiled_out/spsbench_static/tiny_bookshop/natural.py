@@ -1,6 +1,5 @@
-# compiled by njc 0.3.0 from tiny_bookshop/natural.njpy (sha256 83642600ab1e6dcd, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
+# compiled by njc 0.3.0 from tiny_bookshop/natural.njpy (sha256 83642600ab1e6dcd, options cc2447ed8334793a, abi 1)
 # do not edit: change tiny_bookshop/natural.njpy and build again
-# no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
 # pyright: reportUnboundVariable=false
 """A bookshop so small that one sentence is enough to find the right book."""
 
@@ -32,4 +31,4 @@ def find_book(books: Sequence[Book], request: str) -> Book | None:
     return book
 
 
-# njc lines 1=1 5:1 7=3 8:3 22=16 24:17 26=16 32:19 33=20 sha256 755b2a325831e54f
+# njc lines 1=1 4:1 6=3 7:3 21=16 23:17 25=16 31:19 32=20 sha256 6363289d8da948ee

@@ -1,6 +1,6 @@
-# compiled by njc 0.3.0 from wordle_solver/natural.njpy (sha256 3cf39cf676f02d6e, options cc2447ed8334793a, code 9e8e4733721b3ca4, abi 1)
+# compiled by njc 0.3.0 from wordle_solver/natural.njpy (sha256 3cf39cf676f02d6e, options cc2447ed8334793a, code ab0a8f4e4291787f, abi 1)
 # do not edit: change wordle_solver/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 3 of 3 checks of its program (answered by a script)
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local)
 """Play Wordle: a nested function guesses, and sees by its closure how the game has gone so far."""
 
 import njrt as _nj
@@ -33,4 +33,4 @@ def solve(words: list[str], try_word: Callable[[str], str], turns: int = 6) -> s
     return None
 
 
-# njc lines 1=1 4:1 6=3 7:3 15=10 26:15 34=23 sha256 567eeb993cc75a7d
+# njc lines 1=1 4:1 6=3 7:3 15=10 26:15 34=23 sha256 09e6ce75db0f1a0d

@@ -42,11 +42,14 @@ FLAGS: Mapping[str, str] = {
     "--trace": "`njc trace FILE` shows a trace",
     "--unlearned": "learned code is used as other code; delete its entry in njc.lock",
     **dict.fromkeys(("compare --html", "compare --json", "eval --html"), _PRINTED),
+    "eval --fresh": "delete the folder .njc_cache/eval beside the file of cases",
     **dict.fromkeys(("eval --out", "eval -o"), _PRINTED),
     "compare --fresh": "a comparison makes all runs anew",
     "compare --gate": "use `njc eval --gate`",
     **dict.fromkeys(("compare --attempts", "compare --jobs"), _BUILT),
     **dict.fromkeys(("lock --attempts", "lock --jobs"), _BUILT),
+    "lock --update": "delete entries in njc.lock and build again",
+    "lock --why": "`njc lock` says what changed; what the code cost is in njc.lock",
     **dict.fromkeys(("usage --budget", "usage --of"), "select from the output of `--json`"),
     **dict.fromkeys(
         ("cache --folder", "clear --folder"), "set XDG_CACHE_HOME to the folder above it"

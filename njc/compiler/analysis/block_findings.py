@@ -8,7 +8,6 @@ Never return.                                           NJ306  `return` is not o
 Double x, and return it.                                NJ217  `x` is plain text
 Increase <self.cuont>.                                  NJ218  the class has `count`
 Read <:n: int> from <text>. If <:n: str> is a word, ... NJ215  an output of two types
-Put 1 into <:point.x>.                                  NJ216  an attribute that cannot be set
 Put the sum of <rows> into <:total: float>.             NJ304  it may change `rows: list[int]`
 """
 
@@ -23,7 +22,6 @@ from collections.abc import Iterable, Iterator
 from njc.compiler.analysis.annotations import find_hidden_names, unquote_inside
 from njc.compiler.analysis.authority import ANSWER_REMEDY, Authority, find_read_type
 from njc.compiler.analysis.check import suggest_type
-from njc.compiler.analysis.class_members import ENUM_BASES
 from njc.compiler.analysis.containment import find_uncontained
 from njc.compiler.analysis.control_words import (
     CLAUSE_START,
@@ -33,7 +31,6 @@ from njc.compiler.analysis.control_words import (
     names_raise,
 )
 from njc.compiler.analysis.inference import TypeReader
-from njc.compiler.analysis.json_compatibility import list_members
 from njc.compiler.analysis.types import SCALARS, Typed
 from njc.compiler.frontend.blocks import NaturalBlock
 from njc.compiler.frontend.diagnostics import Diagnostic, make_diagnostic
@@ -62,9 +59,9 @@ def find_block_findings(
     yield from _check_effect(source, authority, types)
     yield from _check_changes(source, authority, types)
     yield from _check_attributes(source, block, types)
-    yield from _check_fixed_outputs(source, block, types)
+    yield from _check_final_outputs(source, block, types)
     yield from _check_undefined_types(source, block, authority.labels, types)
-    yield from _check_two_types(source, block, types)
+    yield from _check_two_types(source, block)
     is_contained = options.policy == "contained"
     found = find_uncontained(block, types, source.path, options) if is_contained else None
     if found is not None and found.is_impossible:
@@ -230,30 +227,15 @@ def _find_missing_name(block: NaturalBlock, types: TypeReader) -> str | None:
     return found.id if found is not None else None
 
 
-def _check_fixed_outputs(
+def _check_final_outputs(
     source: SourceFile, block: NaturalBlock, types: TypeReader
 ) -> Iterator[Diagnostic]:
-    """Report outputs that Python cannot set, or that are `Final`."""
+    """Report outputs that are `Final`."""
     for output in (each for each in block.references if each.writes):
-        at = (output.start, output.end)
-        owner, _, name = output.path.rpartition(".")
-        if not owner:
-            if _is_final(name, block, types):
-                message = f"the block binds `{name}`, which is `Final` and has a value"
-                hint = "bind another variable, or remove `Final`"
-                yield make_diagnostic(source, "NJ305", *at, message, hint)
-            continue
-        typed = find_read_type(output.path, block, types)[1]
-        reason = types.find_fixed_attribute(typed, name) if typed is not None else None
-        enum = types.class_of_type(Typed(ast.Name(owner, ast.Load()), block.scope))
-        if enum and ENUM_BASES & {*types.list_base_names(enum)} and name in list_members(enum[0]):
-            reason = f"it is a member of the enum `{owner}`"
-        if reason is not None:
-            message = f"Python refuses to set `{output.path}`: {reason}"
-            hint = f"name an output for it, such as `<:{name}>`"
-            if types.find_annotation(owner, block.scope) is not None:
-                hint += f", or bind a new object: `<:{owner}>`"
-            yield make_diagnostic(source, "NJ216", *at, message, hint)
+        if not output.is_dotted and _is_final(output.path, block, types):
+            message = f"the block binds `{output.path}`, which is `Final` and has a value"
+            hint = "bind another variable, or remove `Final`"
+            yield make_diagnostic(source, "NJ305", output.start, output.end, message, hint)
 
 
 def _is_final(name: str, block: NaturalBlock, types: TypeReader) -> bool:
@@ -337,64 +319,21 @@ def _is_function(name: str, scope: NameScope, types: TypeReader) -> bool:
     return bool(statements) and all(isinstance(it, FunctionDefinition) for it in statements)
 
 
-def _check_two_types(
-    source: SourceFile, block: NaturalBlock, types: TypeReader
-) -> Iterator[Diagnostic]:
-    """Report an output with two types in the block, or with an incompatible type elsewhere."""
-    first: dict[str, Typed] = {}
+def _check_two_types(source: SourceFile, block: NaturalBlock) -> Iterator[Diagnostic]:
+    """Report an output with two types in the block."""
+    first: dict[str, str] = {}
     for output in block.references:
-        typed = _get_written_type(output, block)
-        if not output.writes or typed is None:
-            continue
-        other = first.setdefault(output.path, typed)
-        message = f"`{output.path}` is `{other}` above in the block, and that type counts"
-        if _identify(typed, types) == _identify(other, types):
-            annotated = types.find_annotation(output.path, block.scope)
-            elsewhere = filter(None, (annotated, types.output_type(output.path, block.scope)))
-            others = [each for each in elsewhere if _exclude_each_other(typed, each, types)]
-            if not others or output.is_dotted:
-                continue
-            message = f"`{output.path}` is `{others[0]}` elsewhere, which no `{typed}` is"
-        hint = "write one type, or use a second name"
-        yield make_diagnostic(source, "NJ215", output.start, output.end, message, hint)
+        if output.writes and output.type:
+            other = first.setdefault(output.path, output.type)
+            if other != output.type:
+                message = f"`{output.path}` is `{other}` above in the block, and that type counts"
+                hint = "write one type, or use a second name"
+                yield make_diagnostic(source, "NJ215", output.start, output.end, message, hint)
 
 
 def _get_written_type(output: Reference, block: NaturalBlock) -> Typed | None:
     parsed = parse_type(output.type) if output.type else None
     return Typed(parsed, block.scope) if parsed is not None else None
-
-
-def _identify(typed: Typed, types: TypeReader) -> frozenset[object]:
-    """Return a key that is equal for equal types, whatever the order of a union."""
-    whole = types.expand(typed.inside(unquote_inside(typed, types)))
-    return frozenset(types.identify(part) for part in types.union_parts(whole))
-
-
-def _exclude_each_other(one: Typed, other: Typed, types: TypeReader) -> bool:
-    """Return whether two types certainly have no value in common, except None."""
-    kinds, others = _list_kinds(one, types), _list_kinds(other, types)
-    return bool(kinds and others) and kinds.isdisjoint(others)
-
-
-def _list_kinds(typed: Typed, types: TypeReader) -> frozenset[str]:
-    """Return the builtin types of a type's values, numbers as one; empty if others are possible."""
-    kinds: set[str] = set()
-    for part in types.union_parts(types.expand(typed)):
-        match types.name_of(part), part.annotation:
-            case "typing.Literal", ast.Subscript(slice=values):
-                nodes = values.elts if isinstance(values, ast.Tuple) else [values]
-                found = {
-                    type(node.value).__name__ if isinstance(node, ast.Constant) else ""
-                    for node in nodes
-                }
-            case name, _:
-                found = {name}
-        kinds |= {"number" if name in ("bool", "int", "float") else name for name in found}
-    kinds -= {"None", "NoneType"}
-    return frozenset(kinds) if kinds <= _KINDS else frozenset()
-
-
-_KINDS = frozenset({"number", "str", "bytes", "list", "dict", "set", "frozenset", "tuple"})
 
 
 def find_code_hint(

@@ -25,7 +25,7 @@ from njc.compiler.analysis.types import MAX_DEPTH, Typed
 from njc.compiler.frontend.blocks import NaturalBlock
 from njrt.data.options import Options, list_packages
 from njrt.data.records import record
-from njrt.execution.contained import MADE_BY_CODE
+from njrt.execution.contained.kinds import MADE_BY_CODE
 
 _MADE_BY_CODE = frozenset(
     f"{module}{kind.__name__}"

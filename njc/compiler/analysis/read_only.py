@@ -23,7 +23,6 @@ from njc.compiler.analysis.class_members import (
     MODEL_BASES,
     DeclaredTypes,
     group_functions,
-    group_statements,
     is_dataclass,
     list_attribute_stores,
 )
@@ -40,7 +39,6 @@ CONTAINERS = ABSTRACT_CONTAINERS | {"tuple", "frozenset"}
 _NEUTRAL_BASES = frozenset(
     {"object", "abc.ABC", "str", "int", "float", "typing.NamedTuple", "typing.Generic"}
 )
-_BUILTIN_CONTAINERS = frozenset({"list", "dict", "set", "frozenset", "tuple", "range"})
 _FROZEN_DECORATORS = ("dataclass", "define", "attrs", "s", "mutable")
 _PROPERTIES = ("property", "functools.cached_property", "enum.property")
 _HOOKS = ("validator", "default", "setter", "deleter")
@@ -192,38 +190,6 @@ class ChangeReader(DeclaredTypes):
             if name.startswith("pydantic.") or is_hook:
                 return True
         return False
-
-    def find_fixed_attribute(self, typed: Typed, name: str) -> str | None:
-        """Return why no attribute can be set on a type's values; None if Python may allow it."""
-        reasons = [self._explain_fixed(part, name) for part in self.union_parts(self.expand(typed))]
-        return reasons[0] if all(reasons) else None
-
-    def _explain_fixed(self, typed: Typed, name: str) -> str | None:
-        if self.name_of(typed) in SCALARS | _BUILTIN_CONTAINERS:
-            return f"a `{self.name_of(typed)}` has no attributes to set"
-        if (found := self.class_of_type(typed)) is None:
-            return None
-        bases, family = set(self.list_base_names(found)), [*self.walk_bases(found)]
-        if bases & (ENUM_BASES | FLAG_BASES) and name in ("name", "value"):
-            return f"the {name} of a member of the enum `{found[0].name}` is fixed"
-        if any("__setattr__" in group_functions(node) for node, _ in family):
-            return None
-        if "typing.TypedDict" in bases:
-            return f"a `{found[0].name}` is a dict, which has no attributes to set"
-        for node, scope in family:
-            own = group_statements(node).get(name, [])
-            direct = {self.name_of(Typed(base, scope)) for base in node.bases}
-            match own:
-                case [ast.FunctionDef(decorator_list=[ast.Name(id="property")])]:
-                    return f"it is a property of `{node.name}` without a setter"
-                case [ast.AnnAssign()] if "typing.NamedTuple" in direct:
-                    return f"it is a field of the named tuple `{node.name}`"
-                case [ast.AnnAssign()] if _is_frozen(node, bases):
-                    is_private = bases & MODEL_BASES and name.startswith("_")
-                    return None if is_private else f"it is a field of the frozen `{node.name}`"
-                case [_, *_]:
-                    return None
-        return None
 
     def find_changeable_class_attribute(
         self, found: ClassDefinition, seen: set[object] | None = None

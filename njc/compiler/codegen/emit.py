@@ -76,8 +76,9 @@ def emit(
         comments.append(_FOR_PYRIGHT + _FOR_PYRIGHT_ATTRIBUTES * has_attributes)
     edits = [_make_header_edit(source, header, comments)]
     if lowered:
-        if imports := _list_imports(lowered, runtime):
-            at, text = find_import_place(module, lowered[0].block.start, imports)
+        if any(map(_needs_runtime, lowered)):
+            line = f"import {RUNTIME_PACKAGE} as {runtime}"
+            at, text = find_import_place(module, lowered[0].block.start, line)
             edits.append(_Edit(at, at, (Piece(text, source.place(at)[0], False),)))
         starts = {entry.block.start for entry in lowered}
         edits += [_make_block_edit(source, entry, starts, runtime) for entry in lowered]
@@ -146,18 +147,13 @@ def _make_header_edit(
     return _Edit(at, at, (Piece(line_end + lines, first + 1, False),))
 
 
-def _list_imports(lowered: Sequence[EmittableBlock], runtime: str) -> list[str]:
-    """Return the imports that the calls and written code need; the runtime's, if any, is last."""
-    written = [each for each in lowered if isinstance(each, WrittenBlock)]
-    imports = dict.fromkeys(line for each in written for line in each.imports)
-    needs_runtime = len(written) < len(lowered) or any(each.needs_runtime for each in written)
-    return [*imports, *([f"import {RUNTIME_PACKAGE} as {runtime}"] if needs_runtime else [])]
+def _needs_runtime(each: EmittableBlock) -> bool:
+    return not isinstance(each, WrittenBlock) or each.needs_runtime
 
 
-def find_import_place(module: Module, first_block: int, imports: Sequence[str]) -> tuple[int, str]:
-    """Return where imports go, just below the docstring and the future imports, and their text."""
+def find_import_place(module: Module, first_block: int, line: str) -> tuple[int, str]:
+    """Return where an import goes, just below the docstring and future imports, and its text."""
     source, body = module.source, module.tree.body
-    line = source.newline.join(imports)
     prologue = _count_prologue(source, body, first_block)
     following = body[prologue]
     is_import = isinstance(following, (ast.Import, ast.ImportFrom))
@@ -170,7 +166,7 @@ def find_import_place(module: Module, first_block: int, imports: Sequence[str]) 
     last = body[prologue - 1]
     _, end = source.get_span(last)
     if source.text[end:].lstrip(" \t").startswith(";"):
-        return end, f"; {'; '.join(imports)}"
+        return end, f"; {line}"
     if is_import and following.lineno > (last.end_lineno or 0) + 1:
         return source.line_starts[following.lineno - 1], line + source.newline
     above = source.newline if isinstance(last, ast.Expr) else ""

@@ -90,8 +90,6 @@ class WrittenBlock:
     block: NaturalBlock
     code: str
     """The lines that replace the block, without indentation."""
-    imports: tuple[str, ...] = ()
-    """Imports for the head of the file."""
     needs_runtime: bool = False
     """Whether the code refers to the runtime."""
     contained: Contained | None = None
@@ -132,7 +130,7 @@ def serialize_written(source: SourceFile, written: Iterable[WrittenBlock], note:
     """Return all that written code and its note add to a compiled file, whatever its line ends."""
     parts = [
         f"{start - source.text.count(_CRLF, 0, start)}"
-        f"\0{code.imports!a}\0()\0()\0\0{code.code}"  # as 0.2, so that its files are up to date
+        f"\0()\0()\0()\0\0{code.code}"  # as 0.2, so that its files are up to date
         for code in written
         for start in [code.block.start]
     ]

@@ -16,7 +16,6 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from njc.compiler.codegen.header import parse_header
 from njc.project.units import Unit
 from njrt.data.records import asdict, record
 
@@ -32,23 +31,17 @@ _HINT = (
 class BuiltFile:
     """A file of a build."""
 
-    path: str
-    """The path of the file's source, relative to the source root."""
     source: Path
     output: Path
-    source_digest: str
-    """The source digest, as in the compiled file's header."""
 
 
 def describe_build(units: Iterable[Unit]) -> tuple[BuiltFile, ...]:
     """Describe the compiled files written for these units."""
-    build = []
-    for unit in units:
-        if not unit.is_copy:
-            header = parse_header(unit.output.read_bytes())
-            source, output = unit.source.resolve(), unit.output.resolve()
-            build.append(BuiltFile(unit.path, source, output, header.digest if header else ""))
-    return tuple(build)
+    return tuple(
+        BuiltFile(unit.source.resolve(), unit.output.resolve())
+        for unit in units
+        if not unit.is_copy
+    )
 
 
 def make_build_environment(build: Sequence[BuiltFile], out: Path, folder: Path) -> dict[str, str]:

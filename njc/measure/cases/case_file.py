@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from njc.project.units import explaining_failure
-from njrt.data.message_json import write_json
 from njrt.data.private_files import read_file
 from njrt.data.records import field, record
 from njrt.errors import ConfigurationError
@@ -35,31 +34,14 @@ class Case:
     check: str = ""
     """A Python expression over `result`, the arguments and the program's names; it must be true."""
     name: str = ""
+    """By default, its line."""
 
     @property
     def has_expected_result(self) -> bool:
         return self.expect is not _ABSENT
 
 
-@record
-class NumberedCase:
-    """A case and its line in the file."""
-
-    line: int
-    case: Case
-
-    @property
-    def contents(self) -> str:
-        """All but the name; equal cases are not independent, and count as repeats of one case."""
-        case = self.case
-        return write_json([case.inputs, case.expect, case.after, case.check])
-
-    @property
-    def title(self) -> str:
-        return escape_unprintable(self.case.name) or f"line {self.line}"
-
-
-def read_cases(path: Path) -> list[NumberedCase]:
+def read_cases(path: Path) -> list[Case]:
     """Read a case file, or raise ConfigurationError."""
     try:
         with explaining_failure(f"read {path}"):
@@ -67,7 +49,7 @@ def read_cases(path: Path) -> list[NumberedCase]:
     except UnicodeDecodeError:
         raise ConfigurationError(f"{path} is not in UTF-8") from None
     cases = [
-        NumberedCase(number, _read_case(line, f"{path}:{number}"))
+        _read_case(line, number, f"{path}:{number}")
         for number, line in enumerate(lines, 1)
         if line.strip()
     ]
@@ -76,7 +58,7 @@ def read_cases(path: Path) -> list[NumberedCase]:
     return cases
 
 
-def _read_case(line: str, place: str) -> Case:
+def _read_case(line: str, number: int, place: str) -> Case:
     try:
         from_json(line, Case)
     except InvalidJsonError as error:
@@ -85,7 +67,8 @@ def _read_case(line: str, place: str) -> Case:
     fields = json.loads(line, parse_float=read_float)
     for name in ("expect", "after") & fields.keys():  # 1e999 and NaN in the same form as in results
         fields[name] = make_json_value(fields[name])
-    case = Case(**fields)
+    name = escape_unprintable(fields.get("name", "")) or f"line {number}"
+    case = Case(**{**fields, "name": name})
     if not (case.has_expected_result or case.after or case.check.strip()):
         raise ConfigurationError(f"{place}: a case needs `expect`, `after` or `check`")
     try:

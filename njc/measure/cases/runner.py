@@ -1,6 +1,6 @@
 """Running cases: calling the function, and checking the result.
 
-    run_case(target, PlannedRun(case, Form("openai/gpt-4.1-mini"), 1), cache)
+    run_case(target, Form("openai/gpt-4.1-mini"), case, folder)
         ->  CaseResult(problem="expected 'billing', got 'it'", ...)
 
 Replies are kept in a cache for each repeat, so that an interrupted run asks only for the others.
@@ -16,11 +16,10 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from copy import deepcopy
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from njc.measure.cases.case_file import NumberedCase
+from njc.measure.cases.case_file import Case
 from njc.target import InvalidRowError, TargetFunction
 from njrt.block.session.settings import using
 from njrt.data.context import carry
@@ -64,27 +63,15 @@ class Form:
 
 
 @record
-class PlannedRun:
-    """A planned run of a case; `cache` is the folder of its replies, or None not to keep any."""
-
-    numbered: NumberedCase
-    form: Form
-    repeat: int
-    cache: Path | None = None
-
-
-@record
 class CaseResult:
     """One run of a case; it passed if there is no problem."""
 
-    run: PlannedRun
+    case: Case
     problem: str
     usage: Totals
     seconds: float
     asked: tuple[str, ...]
     """The names of the models that the blocks asked."""
-    warnings: tuple[str, ...]
-    """The blocks' warnings, such as that a block has changed nothing."""
     probability: float | None = None
     """The least probability of the answers that the blocks chose; None if no block decided."""
 
@@ -94,49 +81,44 @@ class CaseResult:
 
 
 def run_cases(
-    target: TargetFunction, planned: Sequence[PlannedRun], jobs: int
+    target: TargetFunction, form: Form, planned: Sequence[tuple[Case, Path | None]], jobs: int
 ) -> Iterator[CaseResult]:
-    """Yield the runs' results, form by form, `jobs` at a time; an error ends the runs."""
-    for form, runs in groupby(planned, key=lambda run: run.form):
-        with setting_variable("NJC_REPLACE_MODEL", form.model and f"={form.model}"):
-            if jobs == 1:  # in this thread, because of what the program opens on import
-                yield from (carry(run_case)(target, run) for run in runs)
-                continue
-            with ThreadPoolExecutor(jobs) as pool:
-                futures = [pool.submit(carry(run_case), target, run) for run in runs]
-                try:
-                    yield from (future.result() for future in as_completed(futures))
-                finally:
-                    pool.shutdown(wait=False, cancel_futures=True)
+    """Yield the results of cases, each with the folder of its replies; an error ends the runs."""
+    with setting_variable("NJC_REPLACE_MODEL", form.model and f"={form.model}"):
+        if jobs == 1:  # in this thread, because of what the program opens on import
+            yield from (run_case(target, form, *run) for run in planned)
+            return
+        with ThreadPoolExecutor(jobs) as pool:
+            futures = [pool.submit(carry(run_case), target, form, *run) for run in planned]
+            try:
+                yield from (future.result() for future in as_completed(futures))
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
 
 
-def run_case(target: TargetFunction, planned: PlannedRun) -> CaseResult:
+def run_case(
+    target: TargetFunction, form: Form, case: Case, cache: Path | None = None
+) -> CaseResult:
     """Call the function for a case and check the result; raises the errors in `_STOPPING`."""
-    numbered, began = planned.numbered, time.monotonic()
-    form = planned.form
+    began = time.monotonic()
     settings: dict[str, Any] = {} if form.decide is None else {"decide": form.decide}
-    with (
-        watch() as account,
-        replaying(form.model),
-        using(cache=planned.cache or False, **settings),
-    ):
+    with watch() as account, replaying(form.model), using(cache=cache or False, **settings):
         try:
-            arguments, result = _call(target, numbered)
-            problem = "; ".join(_list_problems(target, numbered, result, arguments))
+            arguments, result = _call(target, case)
+            problem = "; ".join(_list_problems(target, case, result, arguments))
         except _STOPPING:
             raise
         except (Exception, SystemExit, GeneratorExit, CancelledError) as error:
-            problem = _describe_error(error)
+            problem = "\n".join(map(escape_unprintable, format_error(error).split("\n")))
     for stopped in account.errors:  # even if the program has caught it
         if isinstance(stopped, _STOPPING):
             raise stopped
     return CaseResult(
-        planned,
+        case,
         problem,
         account.totals,
         time.monotonic() - began,
         tuple(dict.fromkeys(run.model for run in account.runs if run.model)),
-        tuple(warning for run in account.runs for warning in run.warnings),
         min((it.certainty for it in account.runs if it.certainty is not None), default=None),
     )
 
@@ -155,47 +137,38 @@ def setting_variable(name: str, value: str) -> Iterator[None]:
             os.environ[name] = before
 
 
-def _call(target: TargetFunction, numbered: NumberedCase) -> tuple[dict[str, Any], Any]:
-    case, title = numbered.case, numbered.title
+def _call(target: TargetFunction, case: Case) -> tuple[dict[str, Any], Any]:
     try:
         # The function may change the inputs, and the case is called again.
         positional, named = target.bind_arguments(deepcopy(case.inputs))
     except InvalidRowError as error:
         given = ", ".join(case.inputs) or "nothing"
         raise ConfigurationError(
-            f"{title} gives {given}, which does not fit {target.name}: {error}"
+            f"{case.name} gives {given}, which does not fit {target.name}: {error}"
         ) from None
     arguments = dict(zip(target.parameters, positional, strict=False)) | named
     if unknown := [name for name in case.after if name not in arguments]:
         message = f"`after` names `{unknown[0]}`, which is not an argument of the case"
-        raise ConfigurationError(f"{title}: {message}")
+        raise ConfigurationError(f"{case.name}: {message}")
     return arguments, target.call(positional, named)
 
 
-def _describe_error(error: BaseException) -> str:
-    """Return an exception as text that any terminal and encoding accepts."""
-    return "\n".join(map(escape_unprintable, format_error(error).split("\n")))
-
-
 def _list_problems(
-    target: TargetFunction, numbered: NumberedCase, result: Any, arguments: dict[str, Any]
+    target: TargetFunction, case: Case, result: Any, arguments: dict[str, Any]
 ) -> Iterator[str]:
-    case = numbered.case
     if case.has_expected_result and not _is_equal(got := make_json_value(result), case.expect):
-        wanted, shown = _cut_both(case.expect, got)
-        yield f"expected {wanted}, got {shown}"
+        yield f"expected {_cut(case.expect)}, got {_cut(got)}"
     for name, expected in case.after.items():
         if not _is_equal(got := make_json_value(arguments[name]), expected):
-            wanted, shown = _cut_both(expected, got)
-            yield f"`{name}` should be {wanted} after the call, and is {shown}"
+            yield f"`{name}` should be {_cut(expected)} after the call, and is {_cut(got)}"
     if case.check:
         names = {**vars(inspect.getmodule(target.function)), **arguments, "result": result}
         try:
             is_true = eval(case.check.strip(), names)
         except NameError as error:  # a mistake in the file of cases
-            raise ConfigurationError(f"{numbered.title}: `check`: {error}") from None
+            raise ConfigurationError(f"{case.name}: `check`: {error}") from None
         if not is_true:
-            yield f"`{case.check}` is false; result = {_cut(repr(result))}"
+            yield f"`{case.check}` is false; result = {_cut(result)}"
 
 
 def _is_equal(got: Any, expected: Any) -> bool:
@@ -203,14 +176,6 @@ def _is_equal(got: Any, expected: Any) -> bool:
     return bool(got == expected) and is_same_value(got, expected)
 
 
-def _cut(text: str, start: int = 0) -> str:
-    end = start + MAX_SHOWN
-    return "..." * (start > 0) + text[start:end] + "..." * (len(text) > end)
-
-
-def _cut_both(expected: Any, got: Any) -> tuple[str, str]:
-    """Return two values as texts of limited length, from shortly before their first difference."""
-    texts = repr(expected), repr(got)
-    at = len(os.path.commonprefix(texts))  # noqa: RUF071, these are texts
-    start = max(0, at - MAX_SHOWN // 2) if max(map(len, texts)) > MAX_SHOWN else 0
-    return _cut(texts[0], start), _cut(texts[1], start)
+def _cut(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."

@@ -1,4 +1,4 @@
-"""Pass rates of cases for each form of a program, as a table, with the failures and warnings.
+"""Pass rates of cases for each form of a program, as a table, with the failures.
 
 model                      passed   rate   95 % interval  calls  tokens           cost  seconds
 -------------------------  ------  -----  --------------  -----  ------  -------------  -------
@@ -7,18 +7,14 @@ openai/qwen2.5-coder-1.5b  6 of 6  1.000  0.438 to 1.000      6     908  price u
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
-from njc.measure.cases.case_file import NumberedCase
+from njc.measure.cases.case_file import Case
 from njc.measure.cases.runner import CaseResult, Form
 from njc.measure.comparison.text import format_text_table
 from njc.measure.pass_rates import PassRate
 from njrt.data.records import record
 from njrt.log.accounts import Totals, format_cost
-
-CaseRuns = Sequence[tuple[NumberedCase, Sequence[CaseResult]]]
-"""The runs of each case."""
 
 
 @record
@@ -26,7 +22,12 @@ class Summary:
     """All runs of a form."""
 
     name: str
-    cases: CaseRuns
+    cases: Sequence[tuple[Case, Sequence[CaseResult]]]
+    """The runs of each case."""
+
+    @property
+    def runs(self) -> list[CaseResult]:
+        return [run for _, runs in self.cases for run in runs]
 
     @property
     def answers(self) -> list[tuple[float, bool]]:
@@ -35,27 +36,17 @@ class Summary:
         return [(probability, passed) for probability, passed in runs if probability is not None]
 
     @property
-    def runs(self) -> list[CaseResult]:
-        return [run for _, runs in self.cases for run in runs]
-
-    @property
     def passes(self) -> PassRate:
-        """The runs that passed, by case; equal cases are one."""
-        groups: defaultdict[str, list[CaseResult]] = defaultdict(list)
-        for numbered, runs in self.cases:
-            groups[numbered.contents] += runs
-        return PassRate(
-            [(sum(it.has_passed for it in runs), len(runs)) for runs in groups.values()]
-        )
+        """The runs that passed, by case."""
+        return PassRate([(sum(it.has_passed for it in runs), len(runs)) for _, runs in self.cases])
 
 
-def summarize(form: Form, cases: Sequence[NumberedCase], results: Sequence[CaseResult]) -> Summary:
+def summarize(form: Form, cases: Sequence[Case], runs: Sequence[CaseResult]) -> Summary:
     """Summarize the runs of a form, named by the models that were asked if it names none."""
-    runs = [it for it in results if it.run.form == form]
     asked = dict.fromkeys(name for run in runs for name in run.asked)
-    by_case = [(case, [it for it in runs if it.run.numbered is case]) for case in cases]
     model = form.model or ", ".join(asked) or "no model"
     reply = {None: "", True: "decide", False: "JSON"}[form.decide]
+    by_case = [(case, [it for it in runs if it.case is case]) for case in cases]
     return Summary(", ".join(filter(None, (form.mode, model, reply))), by_case)
 
 
@@ -73,9 +64,8 @@ def compare_forms(json: Summary, decided: Summary) -> str:
 def format_table(summaries: Sequence[Summary]) -> str:
     """Return the table of all summaries."""
     head = ["model", "passed", "rate", "95 % interval", "calls", "tokens", "cost", "seconds"]
-    warnings = [sum(len(run.warnings) for run in each.runs) for each in summaries]
     rows = []
-    for each, count in zip(summaries, warnings, strict=True):
+    for each in summaries:
         runs, passes = each.runs, each.passes
         used, (low, high) = sum((run.usage for run in runs), Totals()), passes.interval
         rows.append(
@@ -88,32 +78,18 @@ def format_table(summaries: Sequence[Summary]) -> str:
                 f"{used.tokens:,}",
                 format_cost(used.usd, used.unpriced),
                 f"{sum(run.seconds for run in runs):.1f}",
-                *[f"{count:,}"] * any(warnings),
             ]
         )
-    return format_text_table([*head, *["warnings"] * any(warnings)], rows)
-
-
-def format_warnings(summaries: Sequence[Summary]) -> str:
-    """Return a line for each warning of a run that passed; failed runs already have a line."""
-    lines = dict.fromkeys(
-        f"{run.run.numbered.title}: warning: {warning}"
-        for summary in summaries
-        for run in summary.runs
-        if run.has_passed
-        for warning in run.warnings
-    )
-    return "\n".join(lines)
+    return format_text_table(head, rows)
 
 
 def format_failures(summaries: Sequence[Summary]) -> str:
-    """Return a line for each failed case, starting with the most frequent failures."""
-    failed: list[tuple[int, str]] = []
+    """Return a line for each failed case."""
+    lines = []
     for summary in summaries:
-        for numbered, runs in summary.cases:
+        for case, runs in summary.cases:
             if problems := [run.problem for run in runs if not run.has_passed]:
                 model = f", {summary.name}" if len(summaries) > 1 else ""
                 times = f" ({len(problems)} of {len(runs)} runs)" if len(runs) > 1 else ""
-                failed.append((len(problems), f"{numbered.title}{model}: {problems[0]}{times}"))
-    failed.sort(key=lambda row: -row[0])
-    return "\n".join(text for _, text in failed)
+                lines.append(f"{case.name}{model}: {problems[0]}{times}")
+    return "\n".join(lines)

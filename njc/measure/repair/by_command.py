@@ -21,7 +21,6 @@ from njc.measure.repair.hole_repair import (
     RATIONALE_INSTRUCTION,
     HoleRepair,
     find_locked_entry,
-    keep_repair_attempts,
     make_hint,
     make_repaired_entry,
 )
@@ -29,7 +28,7 @@ from njc.measure.repair.loop import RepairBudget, repair_code
 from njc.project.config import Project
 from njc.project.units import Unit
 from njc.static.build import HoleRequest, choose_author, fill_holes
-from njc.static.fit import StaticFile, import_extra, normalize_code
+from njc.static.fit import StaticFile
 from njc.static.holes import Hole
 from njc.static.lock import LockEntry, StaticLock, hash_code
 from njc.static.write import format_finding_messages, write_static_build
@@ -162,12 +161,11 @@ _SCAFFOLD = re.compile(r"\s*(?:#.*|\w+: [^=]+|\w+ = \w+\.a?llm_at\(.*|)$")
 
 
 def repair_by_command(
-    program: TestedProgram, request: HoleRequest
+    program: TestedProgram, holes: Sequence[Hole], request: HoleRequest
 ) -> Iterator[CommandRepairResult]:
     """Repair one hole after another until the command passes."""
-    import_extra()
     for file in program.files:
-        for hole in filter(request.only, file.holes):
+        for hole in (hole for hole in file.holes if hole in holes):
             entry, trouble = find_locked_entry(hole, program.lock)
             if entry is None:
                 yield CommandRepairResult(hole, trouble=trouble)
@@ -185,8 +183,7 @@ def _repair_hole(
     def run(code: str) -> CommandEvaluation:
         if code == entry.code:
             return program.test_entry(file, hole, entry)
-        final = normalize_code(code)
-        proposed = replace(entry, code=final, digest=hash_code(final))
+        proposed = replace(entry, code=code, digest=hash_code(code))
         found = program.test_entry(file, hole, proposed)
         # A test that depends on time or chance may pass with any code.
         return program.test_entry(file, hole, proposed) if found.result.has_passed else found
@@ -194,11 +191,10 @@ def _repair_hole(
     author = choose_author(file, hole)
     budget = RepairBudget(request.attempts, temperature=author.temperature)
     repair = HoleRepair(hole, file.make_code_check(hole), run, make_command_prompt)
-    repaired = answer_all(repair_code(repair, entry.code, budget), author.ask)
-    keep_repair_attempts(hole, repaired, request)
+    repaired = answer_all(repair_code(repair, entry.code, budget), author.model.ask)
     if repaired.attempts and repaired.evaluation.result.has_passed:
-        new = make_repaired_entry(hole, entry, repaired, request.today())
-        request.keep(program.lock.with_entries([replace(new, score=None)]))
+        new = make_repaired_entry(entry, repaired, author.model.name, request.today)
+        request.keep([new])
     first = repaired.first
     return CommandRepairResult(
         hole,

@@ -3,7 +3,7 @@
     run_test_command(["pytest", "-q"], out, build, BlockLines(out / "shop.py", 12, 20), seconds=300)
         ->  CommandResult(exit_code=1, output="... assert 10 == 6 ...", trace=ExecutionTrace(...))
 
-At the time limit its processes are interrupted, then killed. pytest stops at the first failure
+At the time limit its processes are killed. pytest stops at the first failure
 (`PYTEST_ADDOPTS=-x`), so that the last run of the block belongs to the failed test. Not detected:
 runs in other threads, in processes that a signal kills, and by a Python without njc.
 """
@@ -33,8 +33,8 @@ from njrt.values.dataclass_json import from_json
 
 MAX_OUTPUT_CHARS = 1500
 MAX_OUTPUT_BYTES = 4 * MAX_OUTPUT_CHARS
-INTERRUPT_SECONDS = 5.0
-"""How many seconds interrupted processes may take to end."""
+END_SECONDS = 5.0
+"""How many seconds killed processes may take to end."""
 TIMEOUT_EXIT_CODE = 124
 """The same as for the command `timeout`."""
 
@@ -116,14 +116,12 @@ def _run(words: Sequence[str], environment: dict[str, str], seconds: float) -> t
         exit_code = process.wait(seconds)
     except subprocess.TimeoutExpired:
         exit_code = TIMEOUT_EXIT_CODE
-        signal_group(process, "SIGINT")
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(INTERRUPT_SECONDS)
     finally:
-        signal_group(process, "SIGKILL")
+        with suppress(OSError, AttributeError):  # it has ended, or Windows, which has no groups
+            os.killpg(process.pid, signal.SIGKILL)
         process.kill()
         process.wait()
-        reader.join(INTERRUPT_SECONDS)  # a process that left the group may keep the pipe open
+        reader.join(END_SECONDS)  # a process that left the group may keep the pipe open
     return exit_code, bytes(tail)
 
 
@@ -133,12 +131,6 @@ def _keep_tail(stream: IO[bytes], tail: bytearray) -> None:
         while piece := os.read(stream.fileno(), 1 << 16):
             tail += piece
             del tail[:-MAX_OUTPUT_BYTES]
-
-
-def signal_group(process: subprocess.Popen[bytes], name: str) -> None:
-    """Send a signal, by name, to the process group that a process leads."""
-    with suppress(OSError, AttributeError):  # it has ended, or this is Windows, which has no groups
-        os.killpg(process.pid, getattr(signal, name))
 
 
 def _make_environment(

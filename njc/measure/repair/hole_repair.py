@@ -12,12 +12,9 @@ from typing import Any, Generic
 from njc.measure.repair.annotate import remove_step_comments
 from njc.measure.repair.loop import EvaluationT, Proposal, RefusedProposal, Repaired
 from njc.measure.repair.reply import read_rationale
-from njc.static.build import HoleRequest
-from njc.static.fit import normalize_code
 from njc.static.generate import (
     REPAIR_SYSTEM_PROMPT,
     CodeCheck,
-    Generated,
     extract_code,
     make_code_request,
     make_refusal_messages,
@@ -57,7 +54,7 @@ class HoleRepair(Generic[EvaluationT]):
         return replace(request, system=REPAIR_SYSTEM_PROMPT)
 
     def read_reply(self, text: str) -> Proposal:
-        code = remove_step_comments(extract_code(text, self.hole) or "")
+        code = remove_step_comments(extract_code(text))
         return Proposal(code, read_rationale(text))
 
 
@@ -77,17 +74,9 @@ def make_hint(hole: Hole, code: str) -> str:
     )
 
 
-def keep_repair_attempts(hole: Hole, repaired: Repaired[Any], request: HoleRequest) -> None:
-    """Store a repair's replies in a file, with the verdicts."""
-    if repaired.attempts:
-        request.keep_attempts(hole, Generated(repaired.code, repaired.attempts, repaired.cost))
-
-
 def find_locked_entry(hole: Hole, lock: StaticLock) -> tuple[LockEntry | None, str]:
     """Return the entry of a hole with code, or else the reason for its absence."""
     match find_hole_statuses([hole], lock)[hole.name]:
-        case Locked(entry) if entry.live:
-            return None, f"it stays live: {entry.live}"
         case Locked(entry):
             return entry, ""
         case status:
@@ -95,29 +84,18 @@ def find_locked_entry(hole: Hole, lock: StaticLock) -> tuple[LockEntry | None, s
 
 
 def make_repaired_entry(
-    hole: Hole,
-    began: LockEntry,
-    repaired: Repaired[Any],
-    date: str,
+    began: LockEntry, repaired: Repaired[Any], writer: str, date: str
 ) -> LockEntry:
-    """Return repaired code's entry, with all costs; unchanged code keeps author and evidence."""
-    cost = repaired.cost
-    kept = replace(
+    """Return repaired code's entry, with all costs."""
+    cost, code = repaired.cost, repaired.code
+    return replace(
         began,
         attempts=began.attempts + len(repaired.attempts),
         tokens=TokenCounts(began.tokens.input + cost.input, began.tokens.output + cost.output),
         usd=None if began.usd is None and cost.usd is None else (began.usd or 0) + (cost.usd or 0),
-    )
-    if repaired.code == began.code:
-        return kept
-    code = normalize_code(repaired.code)
-    return replace(
-        kept,
         code=code,
         digest=hash_code(code),
-        model=cost.model,
+        model=writer,
         date=date,
-        checks=None,
         rationale=f"{repaired.rationale}\n" if repaired.rationale else "",
-        contract="",
     )

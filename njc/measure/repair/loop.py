@@ -9,16 +9,12 @@ model; code that is not better is dropped.
 
 from __future__ import annotations
 
-import ast
-import textwrap
-from collections.abc import Generator, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Generator
+from typing import Generic, Protocol, TypeVar
 
-from njc.static.generate import NO_CODE, TEMPERATURE_STEP, GenerationAttempt, GenerationCost
+from njc.static.generate import NO_CODE, TEMPERATURE_STEP, GenerationCost
 from njrt.data.records import field, record
 from njrt.messages import Reply, Request
-
-REPEATED_CODE = "this code was tried before and was wrong: write other code"
 
 
 class CodeEvaluation(Protocol):
@@ -102,6 +98,16 @@ class RepairBudget:
 
 
 @record
+class RepairAttempt:
+    """A reply: its code, and why the code was refused or how its tests went."""
+
+    code: str
+    """The code, or the whole reply if it contains none."""
+    verdict: tuple[str, ...]
+    rationale: str = ""
+
+
+@record
 class Repaired(Generic[EvaluationT]):
     """The best code, its evaluation and rationale, and the evaluation of the original code."""
 
@@ -110,7 +116,7 @@ class Repaired(Generic[EvaluationT]):
     first: EvaluationT
     rationale: str = ""
     """Empty if the code is the original code."""
-    attempts: tuple[GenerationAttempt, ...] = ()
+    attempts: tuple[RepairAttempt, ...] = ()
     cost: GenerationCost = field(default_factory=GenerationCost)
 
 
@@ -119,8 +125,8 @@ def repair_code(
 ) -> Generator[Request, Reply, Repaired[EvaluationT]]:
     """Have code corrected until it passes its tests, the budget is used up, or the model fails."""
     best = first = repair.evaluate(code)
-    attempts: tuple[GenerationAttempt, ...] = ()
-    cost, tried, rationale = GenerationCost(), {normalize_layout(code)}, ""
+    attempts: tuple[RepairAttempt, ...] = ()
+    cost, rationale = GenerationCost(), ""
     refused: RefusedProposal | None = None
     while best.can_improve and budget.allows(len(attempts), cost):
         calls = len(attempts)
@@ -128,30 +134,13 @@ def repair_code(
         reply = yield repair.make_request(code, best, refused, calls + 1, temperature)
         cost = cost.add_reply(reply)
         proposal = repair.read_reply(reply.message.text)
-        verdict = refusals = _find_refusals(repair, proposal, tried)
+        verdict = refusals = repair.check(proposal.code) if proposal.code else (NO_CODE,)
         if not refusals:
             evaluation = repair.evaluate(proposal.code)
             verdict = (str(evaluation),)
             if evaluation.rank > best.rank:
                 best, code, rationale = evaluation, proposal.code, proposal.rationale
-        tried.add(normalize_layout(proposal.code))
         shown = proposal.code or reply.message.text
-        attempts = (*attempts, GenerationAttempt(shown, tuple(verdict), proposal.rationale))
+        attempts = (*attempts, RepairAttempt(shown, tuple(verdict), proposal.rationale))
         refused = RefusedProposal(proposal.code, tuple(refusals)) if refusals else None
     return Repaired(code, best, first, rationale, attempts, cost)
-
-
-def normalize_layout(code: str) -> str:
-    """Return code without comments and layout; text that is not Python is returned unchanged."""
-    try:
-        return ast.unparse(ast.parse(textwrap.dedent(code)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return code.strip()
-
-
-def _find_refusals(repair: CodeRepair[Any], proposal: Proposal, tried: set[str]) -> Sequence[str]:
-    if not proposal.code:
-        return (NO_CODE,)
-    if normalize_layout(proposal.code) in tried:
-        return (REPEATED_CODE,)
-    return repair.check(proposal.code)

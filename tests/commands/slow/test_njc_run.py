@@ -189,7 +189,6 @@ def test_verbose_shows_no_traceback_of_an_error_of_the_user(here: Workplace, com
         "eval a.njpy:f c.jsonl",
         "batch a.njpy:f c.jsonl --out o.jsonl",
         "build a.njpy -o out --mode static",
-        "lock a.njpy --mode static --update",
         "doctor",
     ],
 )

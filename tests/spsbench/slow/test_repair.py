@@ -87,13 +87,6 @@ def test_a_line_that_is_no_problem_is_named(data: Path) -> None:
     )
 
 
-def test_right_programs_are_no_problems(data: Path) -> None:
-    write(data, [{"task_id": 2, "text": "...", "code": "def f(): ...", "test_list": []}])
-    result = repair("--data", data, "--model", "scripted")
-    assert result.exit_code == 2
-    assert "line 1 is of MBPP, which has right programs" in result.output
-
-
 def test_a_sample_depends_on_its_seed_alone() -> None:
     problems = parse(TOTAL, FIRST, PAIRS)
 
@@ -113,17 +106,13 @@ def test_conditions_show_more_and_more() -> None:
     (problem,) = parse(TOTAL)
     failure = run_tests(problem.code, problem.tests, traces=True)
     assert isinstance(failure, FailedTests)
-    shown = {
-        condition: make_repair_prompt(condition, problem.code, failure, "It forgets.")
-        for condition in ASKED
-    }
+    shown = {condition: make_repair_prompt(condition, problem.code, failure) for condition in ASKED}
     has = {
         "def total(prices):": set(ASKED),
         "assert total([3, 4]) == 7": {*ASKED} - {"neither"},
         "`total([3, 4])` is 4, but should be 7": {*ASKED} - {"neither"},
         "# (4) spent = 3; (6) spent = 4": {"trace"},
         "(1) prices = [3, 4]": {"trace"},
-        "It forgets.": {"rationale"},
     }
     for text, conditions in has.items():
         assert {name for name, prompt in shown.items() if text in prompt} == conditions, text
@@ -237,9 +226,7 @@ def test_a_budget_ends_by_calls_and_by_tokens() -> None:
     assert RepairBudget(1).choose_temperature(0) is None
 
 
-def test_the_scripted_model_repairs_everything_and_the_fixes_can_be_scored_again(
-    data: Path,
-) -> None:
+def test_the_scripted_model_repairs_everything(data: Path) -> None:
     result = repair(
         *("--data", data, "--model", "scripted", "--jobs", "2", "--out", "r.jsonl"),
         *("--conditions", "test"),
@@ -249,13 +236,6 @@ def test_the_scripted_model_repairs_everything_and_the_fixes_can_be_scored_again
     assert len(read.results) == 3
     assert all(found.passed for found in read.results)
     assert read.runs[0].problems == 3
-    again = repair("--data", data, "--rescore", "r.jsonl")
-    assert (again.exit_code, "all 3 verdicts are as recorded" in again.output) == (0, True)
-    text = Path("r.jsonl").read_text()
-    Path("r.jsonl").write_text(text.replace('"passed": true', '"passed": false', 1))
-    again = repair("--data", data, "--rescore", "r.jsonl")
-    assert again.exit_code == 1
-    assert "1 of 3 verdicts differ" in again.output
 
 
 def test_a_second_call_follows_a_wrong_fix_and_a_killed_run_goes_on(
@@ -305,39 +285,6 @@ def test_a_server_that_fails_ends_the_run_with_its_results(
     result = repair("--data", data, "--model", "openai/local", "--out", "r.jsonl")
     assert result.exit_code == 1
     assert "3 repairs are left; the same command continues with them" in result.output
-
-
-def test_rationales_of_another_model_are_shown(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(data, [TOTAL])
-    with OpenAIServer(
-        [says(RIGHT), says(WRONG)], vendor=False, models=("local", "small")
-    ) as server:
-        monkeypatch.setenv("NJC_BASE_URL", server.base_url)
-        flags = ("--data", data, "--out")
-        repair(*flags, "big.jsonl", "--model", "openai/local", "--conditions", "test")
-        result = repair(
-            *(*flags, "small.jsonl", "--model", "openai/small"),
-            *("--conditions", "rationale", "--rationales", "big.jsonl"),
-        )
-    assert result.exit_code == 0, result.output
-    assert "Another engineer says about the mistake: Each price replaces the sum." in json.dumps(
-        server.seen[1].body
-    )
-    found = read_results(Path("small.jsonl").read_text().splitlines(keepends=True), REPAIR_KINDS)
-    assert found.runs[0].rationales == "openai/local"
-    assert found.results[0].shown_rationale == "Each price replaces the sum."
-    flags = (
-        *("--data", data, "--model", "openai/small", "--conditions", "rationale"),
-        *("--rationales", "big.jsonl", "--out"),
-    )
-    assert repair(*flags, "small.jsonl").exit_code == 0, "nothing is left to ask"
-    big = Path("big.jsonl").read_text()
-    Path("big.jsonl").write_text(big.replace("Each price replaces the sum.", "It is wrong."))
-    other = repair(*flags, "small.jsonl")
-    assert (other.exit_code, "quixbugs/total with another rationale" in other.output) == (2, True)
-    Path("big.jsonl").write_text(big.replace("quixbugs/total", "quixbugs/other"))
-    none = repair(*flags, "none.jsonl")
-    assert (none.exit_code, "no rationale for a problem of the sample" in none.output) == (2, True)
 
 
 def result_of(problem: str, condition: str, sample: int, passed: bool) -> RepairResult:

@@ -80,10 +80,6 @@ CASES: Mapping[str, Case] = {
     "compiled beside the source": run_code(
         INSERT + PRINT.format("shop"), {"src/shop.py": "# compiled by njc 0 from shop.njpy (sha256 0123456789abcdef, abi 1)\n"}
     ),
-    "an installed build": run_code(
-        INSERT.replace("src", "site") + PRINT.format("shop"),
-        {"site/shop.py": "# compiled by njc 0 from shop.njpy (sha256 0123456789abcdef, abi 1)\n"},
-    ),
     "module as a program": Case((sys.executable, "-m", "shop"), {}),
     "file of the build": Case((sys.executable, "{out}/shop.py"), {}),
     "runpy, by name": run_code("import runpy; runpy.run_module('shop')"),
@@ -115,11 +111,6 @@ CASES: Mapping[str, Case] = {
     "source as a program": Case((sys.executable, "src/shop.njpy"), {}, "executed no compiled file"),
     "source by njc run": Case((sys.executable, "-m", "njc", "run", "src/shop.njpy"), {}, "executed no compiled file"),
     "source by its loader": run_code(BY_LOADER, {}, "executed no compiled file"),
-    "another build as a program": Case(
-        (sys.executable, "old/shop.py"),
-        {"old/shop.py": "# compiled by njc 0 from shop.njpy (sha256 0123456789abcdef, abi 1)\n"},
-        "executed no compiled file",
-    ),
     "another module of the name": run_code(
         INSERT.replace("src", "tests") + "import shop", {"tests/shop.py": FOREIGN}, "executed no compiled file"
     ),

@@ -146,14 +146,9 @@ def test_a_command_that_never_ends_is_stopped(shop: Studio) -> None:
     [
         ((), "no test was given"),
         (("--test", "pytest"), "no test was given"),
-        (("--repair", "--test", "no-such-command-here"), "there is no command"),
-        (
-            ("--repair", "--test", "X=1 true"),
-            "there is no command `X=1`; write a line of the shell",
-        ),
-        (("--repair", "--test", ""), "there is no command ``"),
+        (("--repair", "--test", "no-such-command-here"), "cannot be run: No such file"),
+        (("--repair", "--test", ""), "the test command is empty"),
         (("--repair", "--test", "pytest 'a"), "cannot be read: No closing quotation"),
-        (("--repair", "--test", "true && true"), "`&&` means nothing in it; use `sh -c '...'`"),
         (("--repair", "--test", "./no-program"), "cannot be run: Exec format error: ./no-program"),
     ],
 )
@@ -179,7 +174,7 @@ STUBBORN = "while price:\n    try:\n        spent += price\n    except BaseExcep
 FAULTS = {
     "it never ends": (
         *(SHOP, ENDLESS, CHECK, RIGHT),
-        ("stopped after 2 seconds", "KeyboardInterrupt", "(2) spent = 1; (4) spent = 2; ... "),
+        ("stopped after 2 seconds", "(2) spent = 1; (4) spent = 2; ... "),
     ),
     "it swallows interrupts": (
         *(SHOP, STUBBORN, CHECK, RIGHT),
@@ -247,18 +242,6 @@ def test_code_that_a_flaky_test_passes_is_not_kept(shop: Studio) -> None:
     assert shop.read("njc.lock") == before
 
 
-def test_code_that_differs_in_its_layout_alone_is_not_tested(shop: Studio) -> None:
-    same = "# corrected\n" + WRONG.replace(" = ", "  =  ").replace(" += ", "  +=  ")
-    assert same != WRONG
-    check = shlex.join([sys.executable, "-c", CHECK])
-    result = shop.njc(
-        *("static", "--repair", "--test", check, "--attempts", "2", "shop.njpy"),
-        replies=[explained(same), explained(RIGHT)],
-    )
-    assert result.exit_code == 0, result.output
-    assert "this code was tried before" in said(shop.asked[1])
-
-
 CLUB = read_program("repairing_club")
 CLUB_TEST = """\
 import asyncio
@@ -298,7 +281,6 @@ def test_two_wrong_blocks_are_not_repaired_at_once(studio: Studio) -> None:
     )
     assert result.exit_code == 1, result.output
     assert studio.read("njc.lock") == before
-    assert "repair them one after the other with tests of one block each" in result.stderr
 
 
 @pytest.mark.parametrize("wrong", CLUB_CODES)

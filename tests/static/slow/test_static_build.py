@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pstats
 import threading
-from typing import Any
 
 import pytest
 from studio import Studio
@@ -101,7 +100,7 @@ def test_the_head_of_a_file_says_who_wrote_its_code(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
     assert studio.njc("build", ".", "--mode", "static", replies=[GOOD], name="m").exit_code == 0
     head = studio.read("shop.py").split("\n")[2]
-    assert head == "# code by m; the checks of its program were not run"
+    assert head == "# code by m"
 
 
 def test_a_locked_build_needs_no_tools_and_no_network(studio: Studio) -> None:
@@ -110,7 +109,7 @@ def test_a_locked_build_needs_no_tools_and_no_network(studio: Studio) -> None:
     (studio.folder / "shop.py").unlink()
     hidden = """
 import sys
-sys.modules.update(dict.fromkeys(("black", "libcst", "openai", "httpx")))
+sys.modules.update(dict.fromkeys(("tomlkit", "libcst", "openai", "httpx")))
 def refuse(event, arguments):
     assert event not in ("socket.connect", "socket.getaddrinfo"), event
 sys.addaudithook(refuse)
@@ -141,10 +140,9 @@ def test_nothing_is_asked_on_a_read_only_disk(
     studio.write({"shop.njpy": SHOP})
     with monkeypatch.context() as patch:
         patch.setattr("os.access", lambda _, mode: mode != os.W_OK)
-        for words in ("build", "--mode", "static"), ("lock", "--mode", "static", "--update"):
-            refused = studio.njc(words[0], "shop.njpy", *words[1:])
-            assert (refused.exit_code, studio.asked) == (2, [])
-            assert "cannot write njc.lock: its directory is read-only" in refused.output
+        refused = studio.njc("build", "shop.njpy", "--mode", "static")
+        assert (refused.exit_code, studio.asked) == (2, [])
+        assert "cannot write njc.lock: its directory is read-only" in refused.output
     assert studio.njc("build", "shop.njpy", "--mode", "static", replies=[GOOD]).exit_code == 0
     monkeypatch.setattr("os.access", lambda _, mode: mode != os.W_OK)
     assert studio.njc("build", "shop.njpy", "--mode", "static", "--force").exit_code == 0
@@ -152,7 +150,7 @@ def test_nothing_is_asked_on_a_read_only_disk(
     assert "cannot write njc.lock: it is read-only" in studio.njc(*learn).output
 
 
-def test_no_code_is_a_build_error_and_every_attempt_is_kept(studio: Studio) -> None:
+def test_no_code_is_a_build_error(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
     result = studio.njc(
         "build", ".", "--mode", "static", "--attempts", "3", replies=[BAD, WORSE, BAD]
@@ -162,10 +160,6 @@ def test_no_code_is_a_build_error_and_every_attempt_is_kept(studio: Studio) -> N
         result.stderr
     )
     assert "nothing was written" in result.stderr
-    attempts = studio.read(".njc_cache/attempts/shop.njpy-total.md")
-    assert attempts.count("## attempt ") == 3
-    assert WORSE in attempts
-    assert "is read-only in this block" in attempts
     assert not (studio.folder / "shop.py").exists()
 
 
@@ -192,9 +186,8 @@ def test_what_is_missing_or_stale_is_named(studio: Studio) -> None:
     assert "stale: its instruction changed" in result.stderr
     assert studio.njc("lock", ".", "--mode", "static").exit_code == 1
     studio.write({"shop.njpy": SHOP.replace("return spent", "return spent + 1")})
-    result = studio.njc("lock", ".", "--mode", "static", "--why")
+    result = studio.njc("lock", ".", "--mode", "static")
     assert "stale: the program around it changed" in result.stdout
-    assert "written by scripted on " in result.stdout
 
 
 def test_edits_elsewhere_leave_the_lock_alone(studio: Studio) -> None:
@@ -212,16 +205,6 @@ def test_a_renamed_file_keeps_its_code(studio: Studio) -> None:
     (studio.folder / "old.njpy").rename(studio.folder / "shop.njpy")
     assert studio.njc("build", ".", "--mode", "static").exit_code == 0
     assert 'name = "shop.njpy:total"' in studio.read("njc.lock")
-    assert "unused: old.njpy:total (static)" in studio.njc("lock", ".", "--mode", "static").stderr
-    assert studio.njc("lock", ".", "--mode", "static", "--update").exit_code == 0
-    assert "old.njpy" not in studio.read("njc.lock")
-
-
-def test_blocks_that_are_live_for_now_keep_their_entries(studio: Studio) -> None:
-    studio.write({"shop.njpy": SHOP})
-    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
-    assert studio.njc("lock", ".", "--update").exit_code == 0
-    assert studio.njc("build", ".", "--mode", "static", "--locked").exit_code == 0
 
 
 def test_edited_code_is_kept_checked_and_named(studio: Studio) -> None:
@@ -245,68 +228,18 @@ def test_edited_code_is_kept_checked_and_named(studio: Studio) -> None:
     assert "the edited code of `shop.njpy:total` is refused: line 3: `prices`" in result.stderr
 
 
-def test_update_writes_one_block_anew(studio: Studio) -> None:
+def test_a_block_without_its_entry_is_written_again(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP, "other.njpy": SHOP})
     studio.njc("build", ".", "--mode", "static", replies=[GOOD, GOOD])
+    head, first, _ = studio.read("njc.lock").split("[[block]]")
+    studio.write({"njc.lock": f"{head}[[block]]{first}"})
     other = GOOD.replace("spent += price", "spent = spent + price")
-    result = studio.njc(
-        "lock", ".", "--mode", "static", "--update", "shop.njpy:total", replies=[other]
-    )
-    assert result.exit_code == 0, result.output
+    assert studio.njc("build", ".", "--mode", "static", replies=[other]).exit_code == 0
     lock = studio.read("njc.lock")
     assert lock.count("spent = spent + price") == lock.count("spent += price") == 1
-    result = studio.njc("lock", ".", "--mode", "static", "--update", "shop.njpy:sum")
+    result = studio.njc("lock", ".", "--mode", "static", "--keep", "shop.njpy:sum")
     assert result.exit_code == 2
     assert "there is no static block `shop.njpy:sum`" in result.stderr
-
-
-UPDATE_FAILURES = {
-    "no code": (["I cannot do this."] * 9, 1),
-    "the server is down": ([ServerError("the server is down")], 3),
-    "the second block fails": ([GOOD.replace("spent += price", "spent = spent + price")], 3),
-}
-
-
-@pytest.mark.parametrize(("replies", "exit_code"), UPDATE_FAILURES.values(), ids=UPDATE_FAILURES)
-@pytest.mark.parametrize("edit", ["", "2 * "])
-def test_code_stays_until_there_is_other_code(
-    studio: Studio, replies: list[Any], exit_code: int, edit: str
-) -> None:
-    """`njc lock --update BLOCK` fails: the code of the block, edited or not, is used as before."""
-    studio.write({"a.njpy": SHOP, "b.njpy": SHOP})
-    studio.njc("build", ".", "--mode", "static", replies=[GOOD, GOOD])
-    text = studio.read("njc.lock").replace("spent += price", f"spent += {edit}price")
-    studio.write({"njc.lock": text})
-    answers = iter([*replies, ServerError("the server is down")])
-
-    def reply(request: Request) -> Any:
-        answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    blocks = ("b.njpy:total", "a.njpy:total")
-    result = studio.njc("lock", ".", "--mode", "static", "--update", *blocks, replies=reply)
-    assert result.exit_code == exit_code, result.output
-    entries = read_lock(studio.folder / "njc.lock").entries
-    codes = {name: entry.code for (name, _), entry in entries.items()}
-    assert f"spent += {edit}price" in codes["b.njpy:total"]
-    has_new = len(replies) == 1 and isinstance(replies[0], str)
-    assert ("spent = spent + price" in codes["a.njpy:total"]) == has_new
-    assert studio.njc("build", ".", "--mode", "static", "--locked").exit_code == 0
-
-
-def test_new_code_replaces_learned_code(studio: Studio) -> None:
-    studio.write({"shop.njpy": SHOP})
-    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
-    lock = studio.read("njc.lock")
-    learned = lock.replace('"static"', '"static-learned"').partition("[[block]]")[2]
-    studio.write({"njc.lock": f"{lock}\n[[block]]{learned}"})
-    other = GOOD.replace("spent += price", "spent = spent + price")
-    words = ("lock", ".", "--mode", "static", "--update", ":total")
-    assert studio.njc(*words, replies=[other]).exit_code == 0
-    assert studio.read("njc.lock").count("[[block]]") == 1
-    assert "spent = spent + price" in studio.read("njc.lock")
 
 
 def test_stale_learned_code_is_passed_over_unless_it_was_edited(studio: Studio) -> None:
@@ -323,25 +256,10 @@ def test_stale_learned_code_is_passed_over_unless_it_was_edited(studio: Studio) 
     assert "spent += price" in studio.read("shop.py")
     studio.write({"njc.lock": kept.replace("spent = spent + price", "spent = price + spent")})
     result = studio.njc("build", ".", "--mode", "static")
-    assert "error[NJ403]: `shop.njpy:total` is stale: its instruction changed" in result.stderr
-
-
-def test_update_asks_no_model_for_code_that_has_moved(studio: Studio) -> None:
-    studio.write({"old.njpy": SHOP})
-    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
-    (studio.folder / "old.njpy").rename(studio.folder / "shop.njpy")
-    result = studio.njc("lock", ".", "--mode", "static", "--update")
-    assert (result.exit_code, len(studio.asked)) == (0, 1), result.output
-    assert "old.njpy" not in studio.read("njc.lock")
-
-
-def test_update_removes_what_is_unused(studio: Studio) -> None:
-    studio.write({"shop.njpy": SHOP})
-    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
-    studio.write({"shop.njpy": SHOP.replace("total", "sums")})
-    result = studio.njc("lock", ".", "--mode", "static", "--update", replies=[GOOD])
-    assert result.exit_code == 0, result.output
-    assert studio.read("njc.lock").count("[[block]]") == 1
+    assert (
+        "error[NJ403]: the code of `shop.njpy:total` is stale: its instruction changed"
+        in result.stderr
+    )
 
 
 def test_what_was_written_before_a_failure_is_kept(studio: Studio) -> None:
@@ -411,24 +329,13 @@ def test_errors_of_the_program_come_before_any_question(studio: Studio) -> None:
     assert studio.asked == []
 
 
-@pytest.mark.parametrize(
-    ("asked", "served", "locked"),
-    [
-        ("openai/gpt-4.1", "gpt-4.1-2025-04-14", "gpt-4.1-2025-04-14"),
-        ("openai/Qwen2.5-Coder", "local", "openai/Qwen2.5-Coder (local)"),
-        ("openai/Qwen2.5-Coder", "", "openai/Qwen2.5-Coder"),
-        ("scripted", "scripted", "scripted"),
-    ],
-)
-def test_the_lock_names_the_model_that_was_asked(
-    studio: Studio, asked: str, served: str, locked: str
-) -> None:
+def test_the_lock_names_the_model_that_was_asked(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
-    reply = Reply(ModelMessage(GOOD), model=served)
-    built = studio.njc("build", ".", "--mode", "static", replies=[reply], name=asked)
+    reply = Reply(ModelMessage(GOOD), model="local")
+    built = studio.njc("build", ".", "--mode", "static", replies=[reply], name="openai/Qwen")
     assert built.exit_code == 0, built.output
     (entry,) = read_lock(studio.folder / "njc.lock").entries.values()
-    assert entry.model == locked
+    assert entry.model == "openai/Qwen"
 
 
 def edit_lock(studio: Studio, old: str, new: str) -> None:
@@ -450,51 +357,3 @@ def test_an_edit_of_the_lock_while_a_model_is_asked_is_kept(studio: Studio) -> N
     assert result.exit_code == 0, result.output
     assert "break  # enough" in studio.read("njc.lock")
     assert "done = True" in studio.read("njc.lock")
-
-
-def test_code_that_was_written_while_the_lock_was_broken_is_beside_it(studio: Studio) -> None:
-    studio.write({"shop.njpy": SHOP, "njc.lock": "version = 1\n"})
-
-    def reply(request: Request) -> str:
-        studio.write({"njc.lock": "version = 1\n[[block]\n"})
-        return GOOD
-
-    result = studio.njc("build", ".", "--mode", "static", replies=reply)
-    assert result.exit_code != 0
-    assert "njc.lock.new" in result.output
-    assert "spent += price" in studio.read("njc.lock.new")
-    assert studio.read("njc.lock") == "version = 1\n[[block]\n"
-
-
-MANY = "\n\n".join(
-    f'''def f{number}(x: int) -> int:
-    """natural
-    Double <x> into <:y>.
-    """
-    return y'''
-    for number in range(16)
-)
-QUICK_MODEL = """import njrt
-def open_model(name):
-    return njrt.Scripted(lambda request: "```python\\ny = x*2\\n```", protocol="text")
-"""
-
-
-def test_blocks_are_written_in_several_threads_of_a_new_process(studio: Studio) -> None:
-    """Black's compiled modules must not be imported by several threads at once."""
-    studio.write({"shop.njpy": MANY + "\n", "quick.py": QUICK_MODEL})
-    done = run_python(
-        "-m",
-        "njc",
-        "build",
-        "shop.njpy",
-        "--mode",
-        "static",
-        "-j",
-        "8",
-        cwd=studio.folder,
-        env={**os.environ, "NJC_MODEL": "python:quick:x", "PYTHONPATH": str(studio.folder)},
-        timeout=HANG_SECONDS,
-    )
-    assert done.returncode == 0, done.stderr
-    assert studio.read("shop.py").count("y = x * 2") == 16

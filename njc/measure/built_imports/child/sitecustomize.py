@@ -3,17 +3,15 @@
     NJC_BUILD_IMPORTS=/tmp/y/build.json
         {"mark": "/tmp/y/imported", "files": [{"source": ..., "output": ...}]}
 
-If a search for a module finds its source, or another file compiled from it, the build is imported
-instead, and the file `mark` is made; also if the program is a file of the build. Only the standard
-library is imported, because the program's Python may not have njc. Another `sitecustomize` is
-imported first.
+If a search for a module finds its source, the build is imported instead, and the file `mark` is
+made; also if the program is a file of the build. Only the standard library is imported, because the
+program's Python may not have njc. Another `sitecustomize` is imported first.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,14 +21,13 @@ from types import CodeType
 
 BUILD_VARIABLE = "NJC_BUILD_IMPORTS"
 BLOCK_VARIABLE = "NJC_TRACE_BLOCK"
-_HEADER = re.compile(rb"# compiled by njc \S+ from ([^\r\n]+) \(sha256 ([0-9a-f]{16})")
 
 
 class BuildFinder:
-    """Finds a build's modules, and knows their sources, outputs and other compiled forms."""
+    """Finds a build's modules by their sources and outputs."""
 
     def __init__(self, files: Sequence[Mapping[str, str]], mark: str) -> None:
-        self._files, self._mark = files, mark
+        self._mark = mark
         self._outputs = {
             file[key]: file["output"] for file in files for key in ("source", "output")
         }
@@ -39,28 +36,15 @@ class BuildFinder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: object = None
     ) -> ModuleSpec | None:
-        """Find a module's output if its source or compiled form is the first match on the path."""
+        """Find a module's output if its source is the first match on the path."""
         name = fullname.rpartition(".")[2]
         for entry in (sys.path if path is None else path) if name in self._names else ():
             if file := _find_file(fullname, os.path.join(entry or os.getcwd(), name)):
-                if output := self.find_output(file):
+                if output := self._outputs.get(os.path.realpath(file)):
                     leave_mark(self._mark)
                     return _make_spec(fullname, output, file)
                 return None
         return None
-
-    def find_output(self, file: str) -> str:
-        """Return the output that a file is or is another form of; empty for any other file."""
-        place = os.path.realpath(file)
-        if place in self._outputs or _name_module(place) not in self._names:
-            return self._outputs.get(place, "")
-        with suppress(OSError), open(place, "rb") as opened:
-            if found := _HEADER.search(opened.read(4096)):
-                path, digest = (part.decode(errors="replace") for part in found.groups())
-                for built in self._files:
-                    if built["path"] == path or built["source_digest"] == digest:
-                        return built["output"]
-        return ""
 
 
 def _find_file(fullname: str, place: str) -> str:

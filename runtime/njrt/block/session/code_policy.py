@@ -20,7 +20,7 @@ from njrt.block.session.session import Session, warn_at
 from njrt.data.loading import load_module
 from njrt.data.options import CodePolicy, Policy
 from njrt.errors import PolicyError, PolicyWarning
-from njrt.execution.contained import MADE_BY_CODE
+from njrt.execution.contained.kinds import MADE_BY_CODE
 from njrt.execution.scope.scope import Scope
 
 

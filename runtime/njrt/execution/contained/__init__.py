@@ -27,12 +27,3 @@ data, applies changes to it after checking them, and calls functions and methods
     known      classes that both sides have
     server     the process that forks the children; `seccomp`: the system call filter
 """
-
-from collections import abc
-from typing import Any
-
-MADE_BY_CODE: tuple[Any, ...] = (
-    *(type, abc.Callable, abc.Iterator, abc.Generator),
-    *(abc.AsyncIterator, abc.AsyncGenerator, abc.Awaitable, abc.Coroutine),
-)
-"""Types of objects that live in the process of their code and cannot be passed to the program."""

@@ -48,11 +48,6 @@ CASES = [
                 "trials.jsonl",
                 "1 of the results is damaged, or of another",
             ),
-            (
-                "repair --data own.jsonl --rescore",
-                "trials.jsonl",
-                "1 of the results is damaged, or of another",
-            ),
         )
     ),
     (
@@ -110,8 +105,6 @@ DAMAGES = {
 """Files by name; `other` is of another command."""
 READING = (
     "repair --model scripted --data X",
-    "repair --data own.jsonl --rescore X",
-    "repair --data own.jsonl --model scripted --conditions rationale --rationales X",
     "repair-report X",
     "repair-report X --out made",
     "report X",
@@ -122,7 +115,6 @@ READING = (
     "curve curve.jsonl --results X --out made",
     "predict data --model X --out made",
     "states X",
-    "mutants X --out made",
 )
 CONTINUING = (
     "repair --data own.jsonl --model scripted --out X",
