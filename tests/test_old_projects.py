@@ -130,7 +130,7 @@ def test_a_mode_that_has_left_says_what_to_do_instead(mode: str, tmp_path: Path)
 def test_a_lock_is_read() -> None:
     lock = read_lock(OLD / "njc.lock")
     assert {mode for _, mode in lock.entries} == {"static", "static-raw", "auto"}
-    assert set(lock.servers) == {"files"}
+    assert [section["name"] for kind, section in lock.kept if kind == "mcp"] == ["files"]
 
 
 def test_a_trace_is_read(tmp_path: Path) -> None:
@@ -283,9 +283,9 @@ def test_sections_of_a_lock_survive_and_are_named_once(tmp_path: Path) -> None:
     shutil.copytree(OLD, tmp_path, dirs_exist_ok=True)
     before = (tmp_path / "njc.lock").read_text()
     _, shown = run_njc(tmp_path, "lock", "double.njpy")
-    assert shown.count("[[authority]]") == shown.count("[[tuned]]") == 1
+    assert [shown.count(f"[[{it}]]") for it in ("authority", "tuned", "mcp")] == [1, 1, 1]
     lock = read_lock(tmp_path / "njc.lock")
-    assert [kind for kind, _ in lock.kept] == ["authority", "tuned"]
+    assert [kind for kind, _ in lock.kept] == ["authority", "tuned", "mcp"]
     save_lock(lock.without_entries([("old.njpy:raw", "static-raw")]), lock, tmp_path / "njc.lock")
     after = (tmp_path / "njc.lock").read_text()
     assert "old.njpy:raw" in before

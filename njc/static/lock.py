@@ -19,8 +19,8 @@ An entry is valid for the meaning that it was written for, and stale for any oth
 digest of the model's code, so edits can be detected; edited code is kept. `checks = {passed = 3, of
 = 4}` counts the program's checks that pass with this code, if they were run. `rationale` is the
 model's explanation of the mistake that repaired code corrects. What only njc 0.2 used is kept: the
-sections `[[authority]]` and `[[tuned]]`, and the `score` and `shapes` of code that it learned. The
-same entries always give the same text.
+sections `[[authority]]`, `[[tuned]]`, `[[mcp]]`, and the `score` and `shapes` of code that it
+learned. The same entries always give the same text.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from njc.project.servers import ServerSection
 from njrt.data.records import asdict, field, record, replace
 from njrt.errors import ConfigurationError, require_packages
 from njrt.values.dataclass_json import NO_OTHER_KEYS
@@ -141,9 +140,6 @@ class LockEntry:
         return hash_code("\n".join(parts))
 
 
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-
 LockKey = tuple[str, str]
 """A block's name, and the mode."""
 
@@ -153,8 +149,6 @@ class StaticLock:
     """The contents of a lock file."""
 
     entries: Mapping[LockKey, LockEntry] = field(default_factory=dict)
-    servers: Mapping[str, ServerSection] = field(default_factory=dict)
-    """The MCP servers, by name."""
     kept: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     """The sections of njc 0.2 that are not used any more, in order, each with its kind."""
 
@@ -176,9 +170,9 @@ class _LockFile:
     __pydantic_config__ = NO_OTHER_KEYS
     version: Literal[1]
     block: tuple[LockEntry, ...] = ()
-    mcp: tuple[ServerSection, ...] = ()
     authority: tuple[Mapping[str, Any], ...] = ()
     tuned: tuple[Mapping[str, Any], ...] = ()
+    mcp: tuple[Mapping[str, Any], ...] = ()
 
 
 def hash_code(code: str) -> str:
@@ -200,17 +194,10 @@ def transfer_changes(before: StaticLock, after: StaticLock, current: StaticLock)
         for key, entry in current.entries.items()
         if entry.is_edited and entry != before.entries.get(key)
     }
-    entries = _transfer_items(before.entries, after.entries, current.entries)
-    servers = _transfer_items(before.servers, after.servers, current.servers)
-    return StaticLock({**entries, **edited}, servers, current.kept)
-
-
-def _transfer_items(
-    before: Mapping[Key, Value], after: Mapping[Key, Value], current: Mapping[Key, Value]
-) -> dict[Key, Value]:
-    changed = {key: value for key, value in after.items() if before.get(key) != value}
-    removed = before.keys() - after.keys()
-    return {key: value for key, value in {**current, **changed}.items() if key not in removed}
+    changed = {key: it for key, it in after.entries.items() if before.entries.get(key) != it}
+    removed = before.entries.keys() - after.entries.keys()
+    entries = {key: it for key, it in {**current.entries, **changed}.items() if key not in removed}
+    return StaticLock({**entries, **edited}, current.kept)
 
 
 def describe_authors(entries: Sequence[LockEntry]) -> str:
@@ -256,11 +243,10 @@ def read_lock(file: Path) -> StaticLock:
     lock = StaticLock().with_entries(it for it in read.block if it not in learned)
     lock = lock.with_entries(replace(it, mode=it.mode.removesuffix(_LEARNED)) for it in learned)
     kept = [(kind, section) for kind in KEPT_SECTIONS for section in getattr(read, kind)]
-    servers = {section.name: section for section in read.mcp}
-    return replace(lock, servers=servers, kept=tuple(kept))
+    return replace(lock, kept=tuple(kept))
 
 
-KEPT_SECTIONS = ("authority", "tuned")
+KEPT_SECTIONS = ("authority", "tuned", "mcp")
 """The sections of njc 0.2 that are written back as they were read."""
 
 _LEARNED = "-learned"
@@ -287,7 +273,6 @@ def format_lock(lock: StaticLock) -> str:
     sections: list[tuple[str, Mapping[str, Any]]] = [
         *(("block", _list_entry_fields(entry)) for _, entry in sorted(lock.entries.items())),
         *lock.kept,
-        *(("mcp", _list_server_fields(it)) for _, it in sorted(lock.servers.items())),
     ]
     texts = []
     for kind, fields in sections:
@@ -296,11 +281,6 @@ def format_lock(lock: StaticLock) -> str:
             table.append(key, _make_item(key, value))
         texts.append(f"[[{kind}]]\n{table.as_string()}")
     return "\n".join([_FILE_HEAD, *texts])
-
-
-def _list_server_fields(section: ServerSection) -> dict[str, Any]:
-    given = asdict(section).items()
-    return {key: value for key, value in given if value and (key, value) != ("timeout", 60.0)}
 
 
 def _list_entry_fields(entry: LockEntry) -> dict[str, Any]:

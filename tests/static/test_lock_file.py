@@ -106,7 +106,6 @@ BAD = format_lock(StaticLock().with_entries([entry("b.njpy:g")])).partition("\n\
         ("<<<<<<< HEAD\n", r"cannot be read: .*line 1.*; correct it"),
         ("version = 1\nblock = 3\n", r"njc\.lock: `block`: Input should be a valid tuple"),
         ("version = 1\nblock = [3]\n", r"njc\.lock: `block\.0`: Input should be a dictionary"),
-        ("version = 1\n[[mcp]]\nname = 3\n", r"njc\.lock: `mcp\.0\.name`"),
         ("version = 1\ntuned = 3\n", r"njc\.lock: `tuned`: Input should be a valid tuple"),
         (
             'version = 1\n[[block]]\nname = "x"\n',
@@ -127,10 +126,6 @@ BAD = format_lock(StaticLock().with_entries([entry("b.njpy:g")])).partition("\n\
         (
             GOOD.replace("context = ", "kontext = 1, context = "),
             r"`block\.0\.meaning\.kontext` \(a\.njpy:f\): this njc knows no such key",
-        ),
-        (
-            'version = 1\n[[mcp]]\nname = "a"\nfile = "b"\nalowed = ["*"]\n',
-            r"njc\.lock: `mcp\.0\.alowed` \(a\): this njc knows no such key",
         ),
         ("version = 1\n[[blocks]]\n", r"njc\.lock: `blocks`: this njc knows no such key"),
     ],

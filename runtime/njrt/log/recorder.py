@@ -155,17 +155,16 @@ class Recorder:
             return index
 
     def take_call(
-        self, asked: RecordedTouch, is_alone: bool, repeats: bool = False
+        self, asked: RecordedTouch, is_alone: bool
     ) -> tuple[int | None, RecordedTouch | None]:
         """Return the number and the recorded form of a gated function's call, or None.
 
-        In a replay, the last of equal calls may be repeated if it `repeats`. Raises
-        RecordingMismatchError if other calls are recorded in its place; if the call is not
+        Raises RecordingMismatchError if other calls are recorded in its place; if the call is not
         `is_alone`, running calls may come in another order.
         """
         with self._lock:
             recording = self._get_open_recording()
-            index = recording.calls.take(asked, repeats and not recording.records)
+            index = recording.calls.take(asked)
             if index is not None:
                 return index, recording.calls.items[index]
             is_next = recording.records and is_alone

@@ -97,7 +97,7 @@ class RecordedTouch:
 
     `id` is the call's key for the program, `key` the digest of the conversation that led to the
     code, `number` counts the run's calls, from 1. `digest` covers the full arguments, which may be
-    cut in `effect`; it is empty for a call of an MCP server, and in older recordings.
+    cut in `effect`; it is empty in older recordings.
     """
 
     id: str
