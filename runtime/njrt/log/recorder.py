@@ -39,7 +39,7 @@ from njrt.log.recording_file import (
     recover_recording,
     write_recording,
 )
-from njrt.log.recording_place import RecordingPlace, open_recording_place
+from njrt.log.recording_place import RecordingFile, open_recording_file
 from njrt.messages import Message, Protocol, Reply, Request, UserMessage
 from njrt.models.model import Ask
 from njrt.values.effect_json import format_call
@@ -65,20 +65,12 @@ def _get_replayed_model() -> str:
 class Recorder:
     """A layer that replays and records the replies of the model below it.
 
-    `path` is a file, or `store:NAME` or `URL#NAME` for a recording in a store (the one at the URL,
-    else `store`, else NJC_STORE). The file is read when it is first needed. Each reply is written
-    immediately; simultaneous replies are in the right order after `close`, or at the latest when
-    the process ends.
+    The file is read when it is first needed. Each reply is written immediately; simultaneous
+    replies are in the right order after `close`, or at the latest when the process ends.
     """
 
-    def __init__(
-        self,
-        path: str | Path,
-        mode: RecordMode = "once",
-        *,
-        store: str | None = None,
-    ) -> None:
-        self.place = open_recording_place(path, store)
+    def __init__(self, path: str | Path, mode: RecordMode = "once") -> None:
+        self.place = open_recording_file(path)
         self.mode: RecordMode = mode
         self.errors: list[RecordingError] = []
         """Errors raised so far; a test fails because of them even if the program catches them."""
@@ -89,7 +81,7 @@ class Recorder:
 
     @property
     def path(self) -> Path:
-        """The file's path, or the name of a recording in a store."""
+        """The file's path, as it was given."""
         return Path(self.place.name)
 
     @property
@@ -341,7 +333,7 @@ class Recorder:
         recording.note_written(built)
 
 
-def keep_attachments(recording: RecordingPlace, messages: Sequence[Message]) -> None:
+def keep_attachments(recording: RecordingFile, messages: Sequence[Message]) -> None:
     """Write a conversation's files beside the recording, unless they are there."""
     shown = (message for message in messages if isinstance(message, UserMessage))
     for media in (file.media for message in shown for file in message.attachments):
