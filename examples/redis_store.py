@@ -1,4 +1,4 @@
-"""A store on Redis, shared by machines: cache, budgets, traces and recordings of njrt in one place.
+"""A store on Redis, shared by machines: the cache and the budgets of njrt in one place.
 
     NJC_STORE=python:redis_store:redis://cache.example:6379/0        for a whole process
     with njrt.using(store=RedisStore("redis://...")):                for the blocks inside
@@ -10,7 +10,7 @@ server that evicts, set `maxmemory-policy volatile-lru`, and for budgets `append
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import redis
@@ -19,7 +19,7 @@ from njrt.errors import StoreError
 from njrt.stores import StoreSize, decode_text, encode_text
 
 PUT_SECONDS = 30 * 24 * 3600
-_TEXT, _LOG = b"njc:text:", b"njc:log:"
+_TEXT = b"njc:text:"
 _SWAP = """
 local now = redis.call('GET', KEYS[1])
 if ARGV[1] == '0' then
@@ -60,36 +60,19 @@ class RedisStore:
         name = _TEXT + key.encode()
         return bool(self._run(lambda: self._client.eval(_SWAP, 1, name, *before, *after)))
 
-    def append(self, key: str, line: str) -> int:
-        return int(self._run(lambda: self._client.rpush(_LOG + key.encode(), encode_text(line))))
-
-    def read_log(self, key: str, after: int = 0) -> Sequence[str]:
-        lines = self._run(lambda: self._client.lrange(_LOG + key.encode(), after, -1))
-        return [decode_text(line) for line in lines]
-
     def list_keys(self, prefix: str) -> Sequence[str]:
-        found = self._run(lambda: list(self._scan(prefix)))
-        return sorted({name.removeprefix(kind).decode() for kind, name in found})
+        return sorted(name.decode() for name in self._run(lambda: self._scan(prefix)))
 
     def measure(self, prefix: str) -> StoreSize:
         def measure() -> StoreSize:
-            total = StoreSize()
-            for kind, name in self._scan(prefix):
-                lines = (
-                    [self._client.get(name)] if kind == _TEXT else self._client.lrange(name, 0, -1)
-                )
-                total += StoreSize(len(lines), sum(len(line or b"") for line in lines))
-            return total
+            sizes = [self._client.strlen(_TEXT + name) for name in self._scan(prefix)]
+            return StoreSize(len(sizes), sum(sizes))
 
         return self._run(measure)
 
     def clear(self, prefix: str) -> int:
         def clear() -> int:
-            deleted = 0
-            for kind, name in list(self._scan(prefix)):
-                count = 1 if kind == _TEXT else self._client.llen(name)
-                deleted += count if self._client.delete(name) else 0
-            return deleted
+            return sum(self._client.delete(_TEXT + name) for name in self._scan(prefix))
 
         return self._run(clear)
 
@@ -100,11 +83,10 @@ class RedisStore:
     def close(self) -> None:
         self._client.close()
 
-    def _scan(self, prefix: str) -> Iterator[tuple[bytes, bytes]]:
-        pattern = re.sub(r"([*?\[\]\\^])", r"\\\1", prefix).encode() + b"*"
-        for kind in (_TEXT, _LOG):
-            found = set(self._client.scan_iter(match=kind + pattern, count=1000))
-            yield from ((kind, name) for name in found)
+    def _scan(self, prefix: str) -> set[bytes]:
+        pattern = _TEXT + re.sub(r"([*?\[\]\\^])", r"\\\1", prefix).encode() + b"*"
+        found = self._client.scan_iter(match=pattern, count=1000)
+        return {name.removeprefix(_TEXT) for name in found}
 
     def _run(self, command: Callable[[], T]) -> T:
         try:

@@ -131,7 +131,7 @@ def test_a_mode_that_has_left_says_what_to_do_instead(mode: str, tmp_path: Path)
 def test_a_lock_is_read() -> None:
     lock = read_lock(OLD / "njc.lock")
     assert {mode for _, mode in lock.entries} == {"static", "static-raw", "auto"}
-    assert set(lock.servers) == {"files"}
+    assert [section["name"] for kind, section in lock.kept if kind == "mcp"] == ["files"]
 
 
 def test_a_trace_is_read(tmp_path: Path) -> None:
@@ -280,15 +280,19 @@ def test_an_option_of_a_block_is_a_finding(tmp_path: Path) -> None:
     assert "mail.njpy:2:16: error[NJ104]: option `votes` was removed in njc 0.3: set `mod" in shown
 
 
-def test_a_lock_is_written_without_what_is_not_used_any_more(tmp_path: Path) -> None:
-    file = Path(shutil.copy(OLD / "njc.lock", tmp_path))
-    before = read_lock(file)
-    (entry, *_) = before.entries.values()
+def test_sections_of_a_lock_survive_and_are_named_once(tmp_path: Path) -> None:
+    shutil.copytree(OLD, tmp_path, dirs_exist_ok=True)
+    file, kinds = tmp_path / "njc.lock", ("authority", "tuned", "mcp")
+    before = tomllib.loads(file.read_text())
+    _, shown = run_njc(tmp_path, "lock", "double.njpy")
+    assert [shown.count(f"[[{it}]]") for it in kinds] == [1, 1, 1]
+    entries = read_lock(file).entries
+    (entry, *_) = entries.values()
     change_lock(file, lambda lock: lock.with_entries([replace(entry, date="2026-03-02")]))
     after = tomllib.loads(file.read_text())
-    assert after.keys() == {"version", "block", "mcp"}
-    assert read_lock(file).entries.keys() == before.entries.keys()
-    assert after["mcp"] == tomllib.loads((OLD / "njc.lock").read_text())["mcp"]
+    assert after.keys() == {"version", "block", *kinds}
+    assert [after[kind] for kind in kinds] == [before[kind] for kind in kinds]
+    assert read_lock(file).entries.keys() == entries.keys()
 
 
 @pytest.mark.parametrize("name", removed_words.COMMANDS)

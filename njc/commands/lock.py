@@ -63,6 +63,8 @@ def command(
         change_lock(file, lambda lock: lock.with_entries(changed))
     statuses = find_hole_statuses(holes, read_lock(file))
     console.result("\n".join(_format_statuses(chosen or holes, statuses)))
+    for kind in dict.fromkeys(kind for kind, _ in lock.kept):
+        console.note(f"not used by this njc: the sections [[{kind}]], which may be deleted")
     unwritten = sum(not isinstance(status, Locked) for status in statuses.values())
     console.note(f"{format_count(len(holes), 'static block')}, {unwritten} to be written")
     return int(bool(unwritten))

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import difflib
 import keyword
-import os
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from njc.commands.terminal.console import Console, console_flags
-from njc.commands.terminal.flags import PATH, refuse_options, with_console
-from njc.project.config import find_project, get_lock_path
+from njc.commands.terminal.flags import FILE, PATH, refuse_options, with_console
+from njc.project.outputs import write_all
 from njc.project.report import format_count
-from njc.static.lock import StaticLock, read_lock
-from njc.static.write import change_lock
 from njrt.errors import ConfigurationError, require_packages
 
-if TYPE_CHECKING:
-    from njc.project.servers import ServerSection
+_HEAD = "# Written by: njc mcp add "
+"""A module's first line begins so; the rest is the command line, by which it is compared."""
 
 
 @click.group("mcp")
 @console_flags
 def command() -> None:
     """Use tools of MCP servers as functions."""
-    require_packages("njc mcp", "njpy[mcp]", "mcp", "black")
+    require_packages("njc mcp", "njpy[mcp]", "mcp")
 
 
 @command.command("add")
@@ -56,96 +55,106 @@ def command() -> None:
     help="Seconds for one call.",
 )
 @with_console
-def add(
-    console: Console,
-    name: str,
-    command_line: Sequence[str],
-    url: str,
-    out: Path | None,
-    **flags: Any,
-) -> None:
+def add(console: Console, name: str, out: Path | None, **given: Any) -> None:
     """Write a module with a function for each tool of a server.
 
-    The server is started by COMMAND, or reached at a URL. njc.lock gets
-    digests of the tools, for `njc mcp check`.
+    The server is started by COMMAND, or reached at a URL. The same command
+    writes the module again.
     """
-    from njc.project.servers import ServerSection
-
-    if url:
+    if given["url"]:
         refuse_options("is for a server that COMMAND starts, not for --url", "env")
     else:
         refuse_options("needs --url", "headers")
-    file = (out or Path(f"{name}.py")).absolute()
-    _check_module_name(file)
-    lock, lock_file = _read_lock()
-    section = ServerSection(
-        name,
-        Path(os.path.relpath(file, lock_file.parent)).as_posix(),
-        tuple(command_line),
-        url,
-        **flags,
-        digest=lock.servers[name].digest if name in lock.servers else "",
-    )
-    _write(console, section, lock, lock_file)
-
-
-@command.command("update")
-@click.argument("names", nargs=-1, metavar="[NAME...]")
-@with_console
-def update(console: Console, names: Sequence[str]) -> None:
-    """Ask the servers again, and write their modules."""
-    lock, lock_file = _read_lock()
-    for section in _find_sections(lock, names, lock_file):
-        lock = _write(console, section, lock, lock_file)
+    file = out or Path(f"{name}.py")
+    _check_module_name(file.absolute())
+    if file.exists() and not _read_head(file):
+        raise ConfigurationError(
+            f"{file} exists, and is not written by this `njc mcp add`; name another --out, or "
+            "delete the file"
+        )
+    said, count, text = _make_module(name, **given)
+    write_all({file: text.encode()}, {})
+    console.note(f"{file}: {format_count(count, 'tool')} of {said or name}")
 
 
 @command.command("check")
-@click.argument("names", nargs=-1, metavar="[NAME...]")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @with_console
-def check(console: Console, names: Sequence[str]) -> int:
-    """Compare servers and modules with njc.lock; exit 1 if one differs."""
-    from njc.mcp.servers import check_server
-
-    lock, lock_file = _read_lock()
+def check(console: Console, files: Sequence[Path]) -> int:
+    """Compare modules with what their servers say now; exit 1 if one differs."""
     is_stale = False
-    for section in _find_sections(lock, names, lock_file):
-        differences = list(check_server(section, lock_file.parent))
-        is_stale = is_stale or any(not line.startswith(" ") for line in differences)
-        state = "" if differences else " as in the lock"
-        console.result("\n".join([f"{section.name}:{state}", *differences]))
-    if is_stale:
-        console.note("review the differences, then run: njc mcp update")
+    for file in files:
+        head = _read_head(file)
+        if not head:
+            raise ConfigurationError(
+                f"{file} is not written by this `njc mcp add`, which writes it anew"
+            )
+        params = add.make_context("njc mcp add", shlex.split(head.removeprefix(_HEAD))).params
+        params.pop("out")
+        *_, text = _make_module(**params)
+        written = file.read_text("utf-8", "replace")
+        lines = difflib.unified_diff(written.split("\n"), text.split("\n"), lineterm="", n=0)
+        changes = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+        is_stale = is_stale or bool(changes)
+        console.result("\n".join([f"{file}:" if changes else f"{file}: up to date", *changes]))
+        if changes:
+            console.note(f"review the differences, then run the command of {file}'s first line")
     return int(is_stale)
 
 
-def _write(
-    console: Console, section: ServerSection, lock: StaticLock, lock_file: Path
-) -> StaticLock:
-    """Write a server's module and its section; return the lock with it."""
-    from njc.mcp.servers import add_server
+def _make_module(
+    name: str,
+    command_line: Sequence[str],
+    url: str,
+    env: Sequence[str],
+    headers: Mapping[str, str],
+    allow: Sequence[str],
+    timeout: float,
+) -> tuple[str, int, str]:
+    """Ask a server; return its name, the number of its tools and the text of the module.
 
-    written = add_server(section, lock_file.parent)
-    changed = lock.with_server(written)
-    change_lock(lock_file, lambda current: current.with_server(written))
-    tools = format_count(len(written.tools), "tool")
-    console.note(f"{written.file}: {tools} of {written.server or written.name}")
-    return changed
+    Raises ConfigurationError if it cannot be reached, or lacks tools or one of `allow`.
+    """
+    from njc.mcp.tool_module import write_module
+    from njrt.mcp import McpServer, ToolError
+
+    server = McpServer(
+        name, command=command_line, url=url, env=env, headers=headers, timeout=timeout
+    )
+    try:
+        said, tools = server.list_tools()
+    except ToolError as error:
+        raise ConfigurationError(str(error)) from None
+    finally:
+        server.close()
+    known = sorted(tool.name for tool in tools)
+    if not known:
+        raise ConfigurationError(f"the MCP server {name} has no tools")
+    if missing := {*allow} - {"*", *known}:
+        raise ConfigurationError(
+            f"the MCP server {name} has no tool `{min(missing)}`; it has {', '.join(known)}"
+        )
+    options = {
+        "--url": [url] * bool(url),
+        "--env": env,
+        "--header": [f"{key}={value}" for key, value in headers.items()],
+        "--allow": allow,
+        "--timeout": [f"{timeout:g}"] * (timeout != 60),
+    }
+    words = [
+        name,
+        *(word for key, values in options.items() for it in values for word in (key, it)),
+    ]
+    head = _HEAD + shlex.join([*words, *(["--", *command_line] if command_line else [])])
+    if not head.isprintable():
+        raise ConfigurationError("the command line of an MCP server must be a printable line")
+    return said, len(tools), write_module(server, tools, allow, head)
 
 
-def _find_sections(lock: StaticLock, names: Sequence[str], file: Path) -> list[ServerSection]:
-    """Return the sections with these names, or all; raises ConfigurationError if one is missing."""
-    if missing := [name for name in names if name not in lock.servers]:
-        known = ", ".join(lock.servers) or "none"
-        raise ConfigurationError(f"{file} has no MCP server `{missing[0]}`; it has {known}")
-    if not lock.servers:
-        raise ConfigurationError(f"{file} has no MCP server; add one with `njc mcp add`")
-    return [lock.servers[name] for name in names or lock.servers]
-
-
-def _read_lock() -> tuple[StaticLock, Path]:
-    """Return the lock of the project here, and its file."""
-    file = get_lock_path(find_project(Path.cwd(), os.environ), Path.cwd()).absolute()
-    return read_lock(file), file
+def _read_head(file: Path) -> str:
+    """Return the first line of a module that `njc mcp add` has written; empty for other files."""
+    head = file.read_text("utf-8", "replace").partition("\n")[0]
+    return head if head.startswith(_HEAD) else ""
 
 
 def _check_module_name(file: Path) -> None:

@@ -28,6 +28,7 @@ from njc.static.load import load_code
 from njrt.data.options import ENVIRONMENT_VARIABLES
 from njrt.data.private_files import open_private
 from njrt.errors import ConfigurationError, NaturalError
+from njrt.log.recording_place import refuse_store
 
 
 @click.command(
@@ -54,9 +55,9 @@ def command(
     if str(source).startswith("-"):
         raise click.NoSuchOption(str(source))
     if trace is not None:
-        is_file = trace and not trace.startswith("store:")  # to keep its place after `os.chdir`
-        os.environ["NJC_TRACE"] = os.path.abspath(trace) if is_file else trace
-        if is_file:
+        refuse_store(trace)
+        os.environ["NJC_TRACE"] = trace and os.path.abspath(trace)  # also after `os.chdir`
+        if trace:
             check_trace(Path(trace).absolute())
     _set_flags_before_environment(flags["options"])
     sys.addaudithook(_warn_of_ignored_blocks)

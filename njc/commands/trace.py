@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +10,7 @@ from typing import Any
 import click
 
 from njc.commands.terminal.console import Console, get_output_width
-from njc.commands.terminal.flags import FILE, find_store_url, refuse_options, with_console
+from njc.commands.terminal.flags import FILE, refuse_options, with_console
 from njc.debug.trace_view.index import RunSummary, Selection, TraceIndex, read_index
 from njc.debug.trace_view.terminal import (
     format_pair,
@@ -22,7 +21,6 @@ from njc.debug.trace_view.terminal import (
 from njc.project.outputs import check_page
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
-from njrt.log.open_store import PLACE_PREFIX, get_store_to_read, make_trace_key
 
 
 @click.command("trace")
@@ -69,8 +67,7 @@ def command(
 def _split_arguments(arguments: Sequence[str], run: str | None) -> tuple[list[Path], str | None]:
     """Split the arguments into files and a run: the last argument, if there is no such file."""
     files = list(arguments)
-    is_stored = files[-1].startswith(PLACE_PREFIX)
-    if run is None and len(files) > 1 and not is_stored and not Path(files[-1]).exists():
+    if run is None and len(files) > 1 and not Path(files[-1]).exists():
         run = files.pop()
     if len(files) > 2:
         raise ConfigurationError("`njc trace` compares two traces; leave out the others")
@@ -78,17 +75,10 @@ def _split_arguments(arguments: Sequence[str], run: str | None) -> tuple[list[Pa
 
 
 def open_trace(place: str) -> Path:
-    """Return a trace's file; a temporary copy if it is in the store or in a pipe, read once."""
-    if place.startswith(PLACE_PREFIX):
-        store = get_store_to_read(find_store_url(), os.environ)
-        lines = store.read_log(make_trace_key(place.removeprefix(PLACE_PREFIX)))
-        data = "".join(f"{line}\n" for line in lines).encode()
-        if not data:
-            raise ConfigurationError(f"the store {store.name} has no trace `{place}`")
-    elif not Path(place).is_fifo():
+    """Return a trace's file; a temporary copy of a pipe, which is read once."""
+    if not Path(place).is_fifo():
         return Path(place)
-    else:
-        data = Path(place).read_bytes()
+    data = Path(place).read_bytes()
     folder = click.get_current_context().with_resource(TemporaryDirectory(prefix="njc-trace-"))
     path = Path(folder) / "trace.jsonl"
     path.write_bytes(data)

@@ -6,129 +6,106 @@
                                                            return server.call("read_text", ...)
 
 The server's texts are data: names become identifiers, values are written with `repr`,
-descriptions are docstrings.
+descriptions are docstrings, which also have the schemas of what has no simple type.
 """
 
 from __future__ import annotations
 
+import ast
 import builtins
-import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+import keyword
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from njc.mcp.schema_types import (
-    TypedName,
-    TypeWriter,
-    clean_text,
-    make_class_name,
-    make_identifier,
-    make_unique,
-    quote_docstring,
-)
-from njc.project.servers import ServerSection
+from njrt.data.records import record
 
 if TYPE_CHECKING:
     from mcp.types import Tool
 
-HEADER = "# Written by `njc mcp add`; `njc mcp update` writes it again. Do not edit it."
+    from njrt.mcp import McpServer
+
 _IMPORTS = """\
+# fmt: off
+# ruff: noqa
 from __future__ import annotations
 
-from typing import Any, Literal  # noqa: F401
-
-from pydantic import BaseModel, ConfigDict, Field  # noqa: F401
+from typing import Any, Literal
 
 import njrt
 from njrt.mcp import McpServer
 """
+_SCALARS = {
+    "string": "str",
+    "integer": "int",
+    "number": "int | float",
+    "boolean": "bool",
+    "null": "None",
+    "object": "dict[str, Any]",
+}
+_USED = frozenset(["server", "njrt", "annotations", "result", *dir(builtins)])
+"""Names that the module uses itself, or may."""
 
 
-def is_declared(tool: Tool, hint: str) -> bool:
-    """Return whether the server declares a tool to be `read_only` or `idempotent`."""
-    return bool(getattr(tool.annotations, f"{hint}_hint", False))
+@record
+class Parameter:
+    """A property of a tool's arguments."""
+
+    name: str
+    """The name in Python."""
+    key: str
+    """The name in the schema."""
+    annotation: str
+    description: str
+    is_optional: bool
+    """Whether it is None by default, and then left out."""
+
+    @property
+    def declaration(self) -> str:
+        """The name, the annotation and the default, if any."""
+        return f"{self.name}: {self.annotation}" + (" = None" if self.is_optional else "")
 
 
-def compute_digests(tools: Sequence[Tool]) -> dict[str, str]:
-    """Return digests of what servers say of tools, by name; the order of tools does not matter."""
-    digests = {}
-    for tool in sorted(tools, key=lambda each: each.name):
-        said = {
-            "name": tool.name,
-            "description": tool.description or "",
-            "input_schema": tool.input_schema,
-            "output_schema": tool.output_schema,
-            "reads_only": is_declared(tool, "read_only"),
-            "is_repeatable": is_declared(tool, "idempotent"),
-        }
-        text = f"[{json.dumps(said, sort_keys=True, ensure_ascii=False)}]"
-        digests[tool.name] = hashlib.sha256(text.encode()).hexdigest()[:32]
-    return digests
-
-
-def compare_tools(before: Mapping[str, str], tools: Sequence[Tool]) -> Iterator[str]:
-    """Yield a line for each tool that differs from its digest in the lock."""
-    now = compute_digests(tools)
-    for name in sorted({*before, *now}):
-        if name not in now:
-            yield f"- {name}: the server does not have it any more"
-        elif name not in before:
-            yield f"+ {name}: new"
-        elif before[name] != now[name]:
-            yield f"~ {name}: its description or schema has changed"
-
-
-def write_module(section: ServerSection, tools: Sequence[Tool]) -> str:
-    """Return the text of a server's module."""
-    import black
-
-    writer, used = TypeWriter(), {"server", "njrt", "annotations", *dir(builtins)}
+def write_module(
+    server: McpServer, tools: Sequence[Tool], allowed: Sequence[str], head: str
+) -> str:
+    """Return the text of a server's module, below a comment; `allowed` tools need no decision."""
+    used = {*_USED}
     ordered = sorted(tools, key=lambda tool: tool.name)  # names do not depend on the order
-    functions = [line for tool in ordered for line in _write_tool(tool, section, writer, used)]
-    shown = clean_text(section.server) or section.name
+    functions = [line for tool in ordered for line in _write_tool(tool, allowed, used)]
     options = {
-        "url": section.url,
-        "command": [*section.command],
-        "env": [*section.env],
-        "headers": dict(section.headers),
-        "timeout": section.timeout if section.timeout != 60 else 0,
+        "url": server.url,
+        "command": [*server.command],
+        "env": [*server.env],
+        "headers": server.headers,
+        "timeout": server.timeout if server.timeout != 60 else 0,
     }
     given = [f"{option}={value!r}" for option, value in options.items() if value]
-    parts = [
-        HEADER,
-        quote_docstring(f"Tools of the MCP server {shown}.", ""),
-        _IMPORTS,
-        f"server = McpServer({section.name!r}, {', '.join(given)})",
-        *writer.classes,
-        *functions,
-    ]
-    return black.format_str("\n\n".join(parts) + "\n", mode=black.Mode(line_length=100))
+    title = quote_docstring(f"Tools of the MCP server {server.name}.", "")
+    made = f"server = McpServer({server.name!r}, {', '.join(given)})\n"
+    return "\n\n".join([f"{head}\n{title}", f"{_IMPORTS}\n{made}", *functions])
 
 
-def _write_tool(
-    tool: Tool, section: ServerSection, writer: TypeWriter, used: set[str]
-) -> Iterator[str]:
+def _write_tool(tool: Tool, allowed: Sequence[str], used: set[str]) -> Iterator[str]:
     name = make_unique(make_identifier(tool.name), used)
-    owner = make_class_name(tool.name)
-    parameters = writer.list_properties(tool.input_schema, owner, tool.input_schema)
-    result, form = "str", []
-    if (output := tool.output_schema) is not None:
+    parameters = list_parameters(tool.input_schema)
+    result, form, output = "str", [], tool.output_schema
+    if output is not None:
         properties = output.get("properties")
         is_wrapped = isinstance(properties, Mapping) and [*properties] == ["result"]  # by the SDKs
-        result = writer.write(
-            output["properties"]["result"] if is_wrapped else output, f"{owner}Result", output
-        )
+        result = write_type(output["properties"]["result"] if is_wrapped else output)
         form = [f"result={result}"] + ["wrapped=True"] * is_wrapped
     if optional := [each.key for each in parameters if each.is_optional]:
         form.append(f"{optional=}")
-    if is_declared(tool, "read_only") or is_declared(tool, "idempotent"):
-        form.append("repeatable=True")
-    is_allowed = is_declared(tool, "read_only") or {"*", tool.name} & {*section.allow}
+    reads_only = bool(tool.annotations and tool.annotations.read_only_hint)
+    is_allowed = reads_only or {"*", tool.name} & {*allowed}
     rule = '@njrt.gated(decide="allow", named=True)' if is_allowed else "@njrt.gated(named=True)"
     head = f"({', '.join(each.declaration for each in parameters)}) -> {result}:"
     sent = ", ".join(f"{each.key!r}: {each.name}" for each in parameters)
     call = ", ".join([repr(tool.name), f"{{{sent}}}", *form])
-    doc = _write_docstring(tool, parameters)
+    doc = _write_docstring(tool, parameters, result)
     for word, made, called in (
         ("def", name, "server.call"),
         ("async def", make_unique(f"{name}_async", used), "await server.acall"),
@@ -138,11 +115,95 @@ def _write_tool(
 {word} {made}{head}
     {doc}
     result: {result} = {called}({call})
-    return result"""
+    return result
+"""
 
 
-def _write_docstring(tool: Tool, parameters: Sequence[TypedName]) -> str:
+def _write_docstring(tool: Tool, parameters: Sequence[Parameter], result: str) -> str:
     text = clean_text(tool.description) or f"Call the tool {clean_text(tool.name)}."
     words = {each.name: " ".join(each.description.split()) for each in parameters}
     lines = [f"    {name}: {text}" for name, text in words.items() if text]
-    return quote_docstring("\n".join([text, "", "Args:", *lines]) if lines else text)
+    parts = [text, "\n".join(["Args:", *lines]) if lines else ""]
+    if any("Any" in each.annotation for each in parameters):
+        parts.append(f"Schema of the arguments: {json.dumps(tool.input_schema)}")
+    if "Any" in result:
+        parts.append(f"Schema of the result: {json.dumps(tool.output_schema)}")
+    return quote_docstring("\n\n".join(filter(None, parts)))
+
+
+# ── types ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def list_parameters(schema: Mapping[str, Any]) -> list[Parameter]:
+    """Return the parameters for an object's properties, the required ones first."""
+    found, used = list[Parameter](), {*_USED}
+    properties, required = schema.get("properties"), schema.get("required")
+    for key, value in properties.items() if isinstance(properties, Mapping) else ():
+        annotation = write_type(value)
+        if is_optional := not (isinstance(required, list) and key in required):
+            annotation = _write_union([annotation.removesuffix(" | None"), "None"])
+        text = clean_text(value.get("description")) if isinstance(value, Mapping) else ""
+        name = make_unique(make_identifier(key), used)
+        found.append(Parameter(name, key, annotation, text, is_optional))
+    return sorted(found, key=lambda each: each.is_optional)
+
+
+def write_type(schema: Any) -> str:
+    """Return the annotation for a schema; it is Any where a simple type does not say it.
+
+    Patterns, limits and formats are left to the server, which checks them.
+    """
+    match schema:
+        case {"enum": [*values]} if values and all(type(it) in (str, int) for it in values):
+            return f"Literal[{', '.join(dict.fromkeys(map(repr, values)))}]"
+        case {"enum": _} | {"const": _} | {"$ref": _}:
+            return "Any"
+        case {"type": str(kind)} if kind in _SCALARS:
+            return _SCALARS[kind]
+        case {"type": "array"}:
+            return f"list[{'Any' if 'prefixItems' in schema else write_type(schema.get('items'))}]"
+        case {"type": [_, *_] as kinds}:
+            return _write_union(write_type({**schema, "type": kind}) for kind in kinds)
+        case {"anyOf": [_, *_] as parts}:
+            return _write_union(map(write_type, parts))
+    return "Any"
+
+
+def _write_union(parts: Iterable[str]) -> str:
+    unique = list(dict.fromkeys(parts))
+    return "Any" if "Any" in unique else " | ".join(sorted(unique, key="None".__eq__))
+
+
+# ── names and texts ──────────────────────────────────────────────────────────────────────────────
+
+
+def make_identifier(text: str) -> str:
+    """Return a lower-case identifier for a server's name: `getFile-2` becomes `get_file_2`."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text)
+    name = re.sub(r"[^0-9a-zA-Z]+", "_", spaced).strip("_").lower() or "value"
+    name = f"n{name}" if name[0].isdigit() else name
+    return f"{name}_" if keyword.iskeyword(name) or keyword.issoftkeyword(name) else name
+
+
+def make_unique(name: str, used: set[str]) -> str:
+    """Return the name, with a number if it is already used, and add it to the used names."""
+    made, number = name, 1
+    while made in used:
+        number += 1
+        made = f"{name.rstrip('_')}_{number}"
+    used.add(made)
+    return made
+
+
+def clean_text(text: Any) -> str:
+    """Return a server's text without control characters; empty for any other value."""
+    lines = text.expandtabs().splitlines() if isinstance(text, str) else []
+    kept = ("".join(char for char in line if char.isprintable()).rstrip() for line in lines)
+    return "\n".join(kept).strip()
+
+
+def quote_docstring(text: str, indent: str = "    ") -> str:
+    """Return a text as a docstring, with its later lines indented."""
+    ending = f"\n{indent}" if "\n" in text else ""
+    whole = textwrap.indent(text, indent).lstrip() + ending
+    return ast.unparse(ast.Module([ast.Expr(ast.Constant(whole))], []))

@@ -17,9 +17,9 @@
 An entry is valid for the meaning that it was written for, and stale for any other. `reviewed = {by
 = "Ada", date = "2026-03-02", digest = "51f0a2c37d8e4b66"}` is a person's signature. `digest` is the
 digest of the model's code, so edits can be detected; edited code is kept. `rationale` is the
-model's explanation of the mistake that repaired code corrects. What only njc 0.2 used is ignored:
-other sections and keys, and entries without code, of blocks that stayed live. The same entries
-always give the same text.
+model's explanation of the mistake that repaired code corrects. Of what only njc 0.2 used, the
+sections `[[authority]]`, `[[tuned]]` and `[[mcp]]` are kept; other keys, and entries without code,
+of blocks that stayed live, are ignored. The same entries always give the same text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from njc.project.servers import ServerSection
 from njrt.data.records import asdict, field, record, replace
 from njrt.errors import ConfigurationError, require_packages
 
@@ -117,17 +116,13 @@ class StaticLock:
     """The contents of a lock file."""
 
     entries: Mapping[LockKey, LockEntry] = field(default_factory=dict)
-    servers: Mapping[str, ServerSection] = field(default_factory=dict)
-    """The MCP servers, by name."""
+    kept: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    """The sections of njc 0.2 that are not used any more, in order, each with its kind."""
 
     def with_entries(self, entries: Iterable[LockEntry]) -> StaticLock:
         """Return the lock with entries added; they replace older ones."""
         added = {(entry.name, entry.mode): entry for entry in entries}
         return replace(self, entries={**self.entries, **added})
-
-    def with_server(self, section: ServerSection) -> StaticLock:
-        """Return the lock with the section of an MCP server."""
-        return replace(self, servers={**self.servers, section.name: section})
 
 
 @record
@@ -136,7 +131,9 @@ class _LockFile:
 
     version: Literal[1]
     block: tuple[LockEntry, ...] = ()
-    mcp: tuple[ServerSection, ...] = ()
+    authority: tuple[Mapping[str, Any], ...] = ()
+    tuned: tuple[Mapping[str, Any], ...] = ()
+    mcp: tuple[Mapping[str, Any], ...] = ()
 
 
 def hash_code(code: str) -> str:
@@ -177,9 +174,12 @@ def read_lock(file: Path) -> StaticLock:
     learned = [it for it in blocks if it.mode.endswith(_LEARNED)]
     lock = StaticLock().with_entries(it for it in blocks if it not in learned)
     lock = lock.with_entries(replace(it, mode=it.mode.removesuffix(_LEARNED)) for it in learned)
-    return replace(lock, servers={section.name: section for section in read.mcp})
+    kept = [(kind, section) for kind in KEPT_SECTIONS for section in getattr(read, kind)]
+    return replace(lock, kept=tuple(kept))
 
 
+KEPT_SECTIONS = ("authority", "tuned", "mcp")
+"""The sections of njc 0.2 that are written back as they were read."""
 _LEARNED = "-learned"
 """The suffix of the mode of code that njc 0.2 learned from examples, and preferred."""
 
@@ -202,7 +202,7 @@ def format_lock(lock: StaticLock) -> str:
 
     sections: list[tuple[str, Mapping[str, Any]]] = [
         *(("block", _list_entry_fields(entry)) for _, entry in sorted(lock.entries.items())),
-        *(("mcp", _list_server_fields(it)) for _, it in sorted(lock.servers.items())),
+        *lock.kept,
     ]
     texts = []
     for kind, fields in sections:
@@ -211,11 +211,6 @@ def format_lock(lock: StaticLock) -> str:
             table.append(key, _make_item(key, value))
         texts.append(f"[[{kind}]]\n{table.as_string()}")
     return "\n".join([_FILE_HEAD, *texts])
-
-
-def _list_server_fields(section: ServerSection) -> dict[str, Any]:
-    given = asdict(section).items()
-    return {key: value for key, value in given if value and (key, value) != ("timeout", 60.0)}
 
 
 def _list_entry_fields(entry: LockEntry) -> dict[str, Any]:

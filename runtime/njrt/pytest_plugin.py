@@ -37,17 +37,16 @@ _OFF = "off"
 _MODES = ("none", "once", "new", "all", _OFF)
 _MARKER_HELP = (
     "njc_recording(path): replay and record this test's natural blocks in the file `path`, "
-    "relative to the test file, or `store:NAME`, in place of one named after the test"
+    "relative to the test file, in place of one named after the test"
 )
 _PRUNE_HELP = "--njc-prune needs all tests of a file: leave out -k, -m, -n and `::`"
 _ADVICE_PATTERN = re.compile(
     r"; create it with NJC_RECORD=.*|\bNJC_RECORD=(none|once|new|all):\S+?(?=[,;]?\s|$)"
 )
-_IS_STORED = re.compile(r"store:|\w[\w+.-]+:.*#.")
 _MAX_NAME_CHARS = 100
 
 _outer_variable = pytest.StashKey[str | None]()
-_begun_recordings = pytest.StashKey[set[Path | str]]()
+_begun_recordings = pytest.StashKey[set[Path]]()
 """The recordings that a test of this session started; others that share one add to it."""
 
 
@@ -112,9 +111,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     begun = item.config.stash.setdefault(_begun_recordings, set())
     if mode in ("once", "all") and recording in begun:
         mode = "new"
-    elif mode == "all" or (mode == "once" and not _has_recording(recording)):
+    elif mode == "all" or (mode == "once" and not recording.exists()):
         begun.add(recording)
-    if mode != "none" or _has_recording(recording):
+    if mode != "none" or recording.exists():
         _load_runtime()
     with _replay_recording(recording, mode):
         return (yield)
@@ -149,20 +148,12 @@ def pytest_runtest_makereport(
 
 
 @pytest.fixture
-def njc_recording(request: pytest.FixtureRequest) -> Path | str:
-    """Return the path of this test's recording, or `store:NAME`; it may not exist."""
+def njc_recording(request: pytest.FixtureRequest) -> Path:
+    """Return the path of this test's recording; it may not exist."""
     return find_recording_path(request.node)
 
 
-def _has_recording(recording: Path | str) -> bool:
-    if isinstance(recording, Path):
-        return recording.exists()
-    from njrt.log.recording_place import open_recording_place
-
-    return open_recording_place(recording).exists()
-
-
-def find_recording_path(item: pytest.Item) -> Path | str:
+def find_recording_path(item: pytest.Item) -> Path:
     """Return a test's recording: its marker's, or else one named after its file and itself."""
     marker = item.get_closest_marker("njc_recording")
     if marker is not None and (marker.args or marker.kwargs):
@@ -170,8 +161,10 @@ def find_recording_path(item: pytest.Item) -> Path | str:
             raise pytest.UsageError(
                 f"{item.nodeid}: {_MARKER_HELP.partition(':')[0]} takes one path"
             )
-        name = str(marker.args[0])
-        return name if _IS_STORED.match(name) else item.path.parent / name
+        from njrt.log.recording_place import refuse_store
+
+        refuse_store(str(marker.args[0]))
+        return item.path.parent / str(marker.args[0])
     name = item.nodeid.partition("::")[2] or item.name
     folder = _find_folder(item)
     files = os.listdir(folder) if folder.is_dir() else []
@@ -206,12 +199,12 @@ def _find_mode(config: pytest.Config) -> str:
     return str(flag or (_OFF if outer == _OFF else config.getini("njc_record")))
 
 
-def _format_setting(mode: str, recording: Path | str) -> str:
+def _format_setting(mode: str, recording: Path) -> str:
     return mode if mode == _OFF else f"{mode}:{recording}"
 
 
 @contextmanager
-def _replay_recording(recording: Path | str, mode: str) -> Iterator[None]:
+def _replay_recording(recording: Path, mode: str) -> Iterator[None]:
     outer = os.environ.get(_VARIABLE)
     os.environ[_VARIABLE] = _format_setting(mode, recording)
     try:

@@ -1,13 +1,11 @@
-"""Stores: texts by key and logs of lines, shared by threads, processes and machines.
+"""Stores: texts by key, shared by threads, processes and machines.
 
     store.put("reply/9f3c", text)                    may be evicted when space runs out: a cache
     store.swap("budget/day", old, new)               is never evicted; True if the text was `old`
     update(store, "budget/day", add_call)            reads, changes and swaps until that succeeds
-    store.append("trace/nightly", line)              the lines of a log are numbered from 1
 
 Every change is one atomic step, stored when the call returns. Every method raises `StoreError` if
-the store cannot be used; after an error from `swap` or `append` it is not known whether the change
-was made.
+the store cannot be used; after an error from `swap` it is not known whether the change was made.
 `njrt.log.open_store` opens a store by its URL.
 """
 
@@ -36,7 +34,7 @@ Change = Callable[[str | None], str | None]
 
 @record
 class StoreSize:
-    """The number of texts and lines in a store, and their bytes."""
+    """The number of texts in a store, and their bytes."""
 
     entries: int = 0
     size: int = 0
@@ -46,7 +44,7 @@ class StoreSize:
 
 
 class Store(typing.Protocol):
-    """Texts and logs. Safe to share between threads and across `fork`.
+    """Texts by key. Safe to share between threads and across `fork`.
 
     Keys come from `make_store_key`: printable ASCII without blanks. A text is any `str`.
     """
@@ -64,20 +62,14 @@ class Store(typing.Protocol):
     def swap(self, key: str, old: str | None, new: str | None) -> bool:
         """Set a text that must not be lost, if it is `old`; None: none. Return whether it was."""
 
-    def append(self, key: str, line: str) -> int:
-        """Add a line to the end of a log; return its number, from 1."""
-
-    def read_log(self, key: str, after: int = 0) -> Sequence[str]:
-        """Return the lines of a log after line number `after`, in order."""
-
     def list_keys(self, prefix: str) -> Sequence[str]:
-        """Return the keys of texts and logs that start with `prefix`, sorted."""
+        """Return the keys that start with `prefix`, sorted."""
 
     def measure(self, prefix: str) -> StoreSize:
-        """Count the texts and lines with keys that start with `prefix`."""
+        """Count the texts with keys that start with `prefix`."""
 
     def clear(self, prefix: str) -> int:
-        """Delete the texts and logs with keys that start with `prefix`; return their number."""
+        """Delete the texts with keys that start with `prefix`; return their number."""
 
     def now(self) -> float:
         """Return the time in seconds since the epoch, by the clock of the store's server."""

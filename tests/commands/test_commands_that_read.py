@@ -63,7 +63,6 @@ def test_the_project_is_left_as_it_was(here: Workplace, words: list[str]) -> Non
         (["store", "usage", "--json"], 0),
         (["store", "cache"], 0),
         (["store", "clear"], 0),
-        (["trace", "store:nightly"], 2),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -51,15 +51,10 @@ def ask(**settings: Any) -> None:
         assert njrt.llm("How many?") == "3"
 
 
-def test_an_object_holds_budgets_cache_traces_and_recordings() -> None:
+def test_an_object_holds_budgets_and_cache() -> None:
     store = MemoryStore()
-    budget = "tokens=90000 per=day"
-    ask(store=store, budget=budget, trace="store:night", cache=True)
-    ask(store=store, record="store:mail")
-    kinds = {key.partition("/")[0] for key in store.list_keys("")}
-    assert kinds == {"budget", "recording", "reply", "trace"}
-    with njrt.using(store=store, record="none:store:mail"):
-        assert njrt.llm("How many?") == "3"
+    ask(store=store, budget="tokens=90000 per=day", cache=True)
+    assert {key.partition("/")[0] for key in store.list_keys("")} == {"budget", "reply"}
 
 
 def test_an_object_counts_in_tasks_and_threads() -> None:
@@ -78,15 +73,15 @@ def test_an_object_counts_in_tasks_and_threads() -> None:
 def test_two_objects_are_two_stores() -> None:
     first, second = MemoryStore(), MemoryStore()
     with njrt.using(store=first):
-        ask(store=second, trace="store:inner")
-        ask(trace="store:outer")
-    assert first.list_keys("") == ["trace/outer"]
-    assert second.list_keys("") == ["trace/inner"]
+        ask(store=second, budget="tokens=90000 per=day")
+        assert first.list_keys("") == []
+        ask(budget="tokens=90000 per=total")
+    assert [len(store.list_keys("budget/")) for store in (first, second)] == [1, 1]
 
 
 def test_a_module_opens_a_store_by_name(modules: Path) -> None:
-    ask(store="python:own_stores:main", trace="store:night")
-    ask(store="python:own_stores:main", trace="store:night")
+    for _ in range(2):
+        ask(store="python:own_stores:main", budget="tokens=90000 per=day")
     assert sys.modules["own_stores"].OPENED == ["main"], "one store for a process"
     assert open_store("python:own_stores:redis://host:1/0").name == "redis://host:1/0"
 
@@ -97,7 +92,7 @@ def test_a_module_opens_a_store_by_name(modules: Path) -> None:
         ("python:none_such:x", "No module named 'none_such'; the module must have a function `open_store"),
         ("python:no_opener:x", "has no attribute 'open_store'; the module must have a function"),
         ("python::x", "Empty module name; the module must have a function"),
-        ("python:own_stores:none", "object is not an njrt.stores.Store: it has no `append`"),
+        ("python:own_stores:none", "object is not an njrt.stores.Store: it has no `clear`"),
     ],
 )  # fmt: skip
 def test_a_module_without_a_store_is_refused(modules: Path, url: str, problem: str) -> None:
@@ -111,7 +106,7 @@ def test_an_error_of_the_program_is_its_own(modules: Path) -> None:
 
 
 METHODS = (
-    *("get", "put", "swap", "append", "read_log", "list_keys", "measure", "clear"),
+    *("get", "put", "swap", "list_keys", "measure", "clear"),
     *("now", "close", "name"),
 )
 

@@ -211,23 +211,19 @@ class ReplayBook(Generic[T]):
         """Whether the end of an item is missing."""
         return any(item.is_open for item in self.items)
 
-    def take(self, asked: T, repeats: bool = False) -> int | None:
-        """Return the number of the next recorded item that equals this one, and mark it used.
-
-        Without a further one, return the number of the last if it `repeats`, else None.
-        """
+    def take(self, asked: T) -> int | None:
+        """Return the number of the next recorded item that equals this one, and mark it used."""
         identity = asked.identity
         if isinstance(asked, RecordedTouch) and asked.digest:
             older = replace(asked, digest="").identity  # as an older version of njrt wrote it
             has_older = self._used.get(older, 0) < len(self._slots[older])
-            identity = older if has_older or (repeats and not self._slots[identity]) else identity
+            identity = older if has_older else identity
         slots, used = self._slots[identity], self._used.get(identity, 0)
         self._used[identity] = used + 1
-        if used >= len(slots) and not (slots and repeats):
+        if used >= len(slots):
             return None
-        index = slots[min(used, len(slots) - 1)]
-        self._unused[asked.key].discard(index)
-        return index
+        self._unused[asked.key].discard(slots[used])
+        return slots[used]
 
     def store(self, index: int | None, item: T) -> int:
         """Replace an item, or add one; return its number."""

@@ -12,20 +12,18 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote, unquote
 
 from njrt.data.logs import warn
 from njrt.data.private_files import find_state_folder
-from njrt.errors import ConfigurationError, StoreError, WrongSignatureError, find_opener
-from njrt.events import Event
+from njrt.errors import ConfigurationError, WrongSignatureError, find_opener
 from njrt.log.sqlite_store import MemoryStore, SqliteStore
-from njrt.log.trace import format_event_line
-from njrt.stores import Store, make_store_key
+from njrt.stores import Store
 
 
 def get_store(url: str | None, environ: Mapping[str, str]) -> Store:
@@ -114,37 +112,6 @@ def hide_password(url: str) -> str:
     return re.sub(r"(://[^/@:]*):.*@", r"\1@", url.partition("?")[0])
 
 
-# ── traces in a store ────────────────────────────────────────────────────────────────────────────
-
-PLACE_PREFIX = "store:"
-"""What marks a trace's name in a store, not a file's path: `NJC_TRACE=store:nightly`."""
-
-
-class StoredTrace:
-    """A listener that appends every event to a log in a store, until that fails once."""
-
-    wants_states = True
-
-    def __init__(self, store: Store, name: str) -> None:
-        self._store = store
-        self._key = make_trace_key(name)
-        self._has_failed = False
-
-    def __call__(self, event: Event) -> None:
-        if self._has_failed:
-            return
-        try:
-            self._store.append(self._key, format_event_line(event))
-        except StoreError as error:
-            self._has_failed = True
-            warn("the trace is not written any more: %s", error)
-
-
-def make_trace_key(name: str) -> str:
-    """Return a trace's key in a store."""
-    return make_store_key("trace", name)
-
-
 # ── a store with signed contents: contents written by others are rejected ────────────────────────
 
 
@@ -157,8 +124,7 @@ _VERSION = "1:"
 class SignedStore:
     """A `Store` around another store that signs what it writes and checks what it reads.
 
-    A text with a wrong signature raises `WrongSignatureError`; such a line in a log is left out,
-    with one warning.
+    A text with a wrong signature raises `WrongSignatureError`.
     """
 
     def __init__(self, store: Store, secret: str) -> None:
@@ -169,7 +135,6 @@ class SignedStore:
             )
         self._store = store
         self._secret = secret.encode("utf-8", "surrogatepass")
-        self._has_warned = False
         self.name, self.now, self.close = store.name, store.now, store.close
         self.list_keys, self.measure, self.clear = store.list_keys, store.measure, store.clear
 
@@ -177,8 +142,9 @@ class SignedStore:
         signed = self._store.get(key)
         if signed is None:
             return None
-        text = self._check("text", key, signed)
-        if text is None:
+        text = signed[len(_VERSION) + 65 :]
+        right = self._sign(key, text).encode("utf-8", "surrogatepass")
+        if not hmac.compare_digest(right, signed.encode("utf-8", "surrogatepass")):
             raise WrongSignatureError(
                 f"the text of {key} in the store {self.name} has no valid signature, and is not "
                 f"used; check {SECRET_VARIABLE}, and who else writes to the store"
@@ -186,34 +152,13 @@ class SignedStore:
         return text
 
     def put(self, key: str, text: str) -> None:
-        self._store.put(key, self._sign("text", key, text))
+        self._store.put(key, self._sign(key, text))
 
     def swap(self, key: str, old: str | None, new: str | None) -> bool:
-        signed = (None if text is None else self._sign("text", key, text) for text in (old, new))
+        signed = (None if text is None else self._sign(key, text) for text in (old, new))
         return self._store.swap(key, *signed)
 
-    def append(self, key: str, line: str) -> int:
-        return self._store.append(key, self._sign("line", key, line))
-
-    def read_log(self, key: str, after: int = 0) -> Sequence[str]:
-        checked = [self._check("line", key, line) for line in self._store.read_log(key, after)]
-        lines = [line for line in checked if line is not None]
-        if len(lines) < len(checked) and not self._has_warned:
-            self._has_warned = True
-            warn(
-                "%d lines of %s in the store %s have no valid signature, and are left out; "
-                "check %s",
-                *(len(checked) - len(lines), key, self.name, SECRET_VARIABLE),
-            )
-        return lines
-
-    def _sign(self, kind: Literal["text", "line"], key: str, text: str) -> str:
+    def _sign(self, key: str, text: str) -> str:
         # No key contains a NUL character, so two different inputs never give the same bytes.
-        signed = f"{kind}\0{key}\0{text}".encode("utf-8", "surrogatepass")
+        signed = f"text\0{key}\0{text}".encode("utf-8", "surrogatepass")
         return f"{_VERSION}{hmac.new(self._secret, signed, hashlib.sha256).hexdigest()}:{text}"
-
-    def _check(self, kind: Literal["text", "line"], key: str, signed: str) -> str | None:
-        text = signed[len(_VERSION) + 65 :]
-        right = self._sign(kind, key, text).encode("utf-8", "surrogatepass")
-        given = signed.encode("utf-8", "surrogatepass")
-        return text if hmac.compare_digest(right, given) else None

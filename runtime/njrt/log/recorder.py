@@ -39,7 +39,7 @@ from njrt.log.recording_file import (
     recover_recording,
     write_recording,
 )
-from njrt.log.recording_place import RecordingPlace, open_recording_place
+from njrt.log.recording_place import RecordingFile, open_recording_file
 from njrt.messages import Message, Protocol, Reply, Request, UserMessage
 from njrt.models.model import Ask
 from njrt.values.effect_json import format_call
@@ -65,20 +65,12 @@ def _get_replayed_model() -> str:
 class Recorder:
     """A layer that replays and records the replies of the model below it.
 
-    `path` is a file, or `store:NAME` or `URL#NAME` for a recording in a store (the one at the URL,
-    else `store`, else NJC_STORE). The file is read when it is first needed. Each reply is written
-    immediately; simultaneous replies are in the right order after `close`, or at the latest when
-    the process ends.
+    The file is read when it is first needed. Each reply is written immediately; simultaneous
+    replies are in the right order after `close`, or at the latest when the process ends.
     """
 
-    def __init__(
-        self,
-        path: str | Path,
-        mode: RecordMode = "once",
-        *,
-        store: str | None = None,
-    ) -> None:
-        self.place = open_recording_place(path, store)
+    def __init__(self, path: str | Path, mode: RecordMode = "once") -> None:
+        self.place = open_recording_file(path)
         self.mode: RecordMode = mode
         self.errors: list[RecordingError] = []
         """Errors raised so far; a test fails because of them even if the program catches them."""
@@ -89,7 +81,7 @@ class Recorder:
 
     @property
     def path(self) -> Path:
-        """The file's path, or the name of a recording in a store."""
+        """The file's path, as it was given."""
         return Path(self.place.name)
 
     @property
@@ -155,17 +147,16 @@ class Recorder:
             return index
 
     def take_call(
-        self, asked: RecordedTouch, is_alone: bool, repeats: bool = False
+        self, asked: RecordedTouch, is_alone: bool
     ) -> tuple[int | None, RecordedTouch | None]:
         """Return the number and the recorded form of a gated function's call, or None.
 
-        In a replay, the last of equal calls may be repeated if it `repeats`. Raises
-        RecordingMismatchError if other calls are recorded in its place; if the call is not
+        Raises RecordingMismatchError if other calls are recorded in its place; if the call is not
         `is_alone`, running calls may come in another order.
         """
         with self._lock:
             recording = self._get_open_recording()
-            index = recording.calls.take(asked, repeats and not recording.records)
+            index = recording.calls.take(asked)
             if index is not None:
                 return index, recording.calls.items[index]
             is_next = recording.records and is_alone
@@ -342,7 +333,7 @@ class Recorder:
         recording.note_written(built)
 
 
-def keep_attachments(recording: RecordingPlace, messages: Sequence[Message]) -> None:
+def keep_attachments(recording: RecordingFile, messages: Sequence[Message]) -> None:
     """Write a conversation's files beside the recording, unless they are there."""
     shown = (message for message in messages if isinstance(message, UserMessage))
     for media in (file.media for message in shown for file in message.attachments):

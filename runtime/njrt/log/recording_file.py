@@ -18,7 +18,7 @@ from njrt.data.message_json import drop_empty, format_json_line, hash_json
 from njrt.data.private_files import drop_cut_line
 from njrt.data.records import record
 from njrt.errors import RecordingError, RecordingMissingError
-from njrt.log.recording_place import RecordingPlace, split_lines
+from njrt.log.recording_place import RecordingFile, split_lines
 from njrt.messages import CallAttempt, Json, Protocol, StopReason, Usage
 from njrt.values.dataclass_json import InvalidJsonError, validate_value
 from njrt.values.effect_json import (
@@ -97,7 +97,7 @@ class RecordedTouch:
 
     `id` is the call's key for the program, `key` the digest of the conversation that led to the
     code, `number` counts the run's calls, from 1. `digest` covers the full arguments, which may be
-    cut in `effect`; it is empty for a call of an MCP server, and in older recordings.
+    cut in `effect`; it is empty in older recordings.
     """
 
     id: str
@@ -155,7 +155,7 @@ class Recording:
     touches: tuple[RecordedTouch, ...] = ()
 
 
-def read_recording(place: RecordingPlace, is_continued: bool = False) -> Recording:
+def read_recording(place: RecordingFile, is_continued: bool = False) -> Recording:
     """Read and check a recording; if continued or unfinished, a cut-off last line is left out."""
     text = place.read()
     try:
@@ -203,7 +203,7 @@ def _read_lines(text: str, path: str, is_continued: bool) -> Recording:
     return Recording(header, tuple(entries), tuple(decisions), found, tuple(touches.values()))
 
 
-def recover_recording(place: RecordingPlace) -> Recording:
+def recover_recording(place: RecordingFile) -> Recording:
     """Read a recording that is about to be replaced: all of it, or only its lines if it is damaged.
 
     Raises RecordingError if it is damaged and has calls, which the new one would make again.
@@ -339,7 +339,7 @@ def format_entry(entry: RecordedCall, header: RecordingHeader) -> str:
     return format_json_line(written | {"shown": list(entry.shown), "reply": entry.reply})
 
 
-def write_recording(place: RecordingPlace, recording: Recording, old: Recording) -> None:
+def write_recording(place: RecordingFile, recording: Recording, old: Recording) -> None:
     """Replace the recording with this one plus the lines that others have added since `old`.
 
     `old.lines` also has the lines that this process has written and replaced since.

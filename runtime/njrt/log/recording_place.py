@@ -1,20 +1,14 @@
-"""The place of a recording: a file, or a text in a store.
+"""The file of a recording, which is replaced as a whole, in one step.
 
-    open_recording_place("recordings/mail.jsonl")               RecordingFile: recordings/mail.jsonl
-    open_recording_place("store:mail", "sqlite:////srv/store")  StoredRecording: `mail` there
-    open_recording_place("sqlite:////srv/store#mail")           the same
-
-It is replaced as a whole, in one step. The files that were shown to the model are kept beside it
-under their digests, in the folder `mail.files` or in the store.
+The files that were shown to the model are kept beside `mail.jsonl` under their digests, in the
+folder `mail.files`.
 """
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from njrt.data.options import RECORD_MODES
@@ -26,11 +20,7 @@ from njrt.data.private_files import (
     read_file,
     replacing,
 )
-from njrt.errors import ConfigurationError, RecordingError, StoreError, WrongSignatureError
-from njrt.stores import Store, make_store_key, update
-
-STORED_PREFIX = "store:"
-"""The prefix that marks a recording's name in a store, rather than a file's path."""
+from njrt.errors import ConfigurationError, RecordingError
 
 ChangeLines = Callable[[list[str]], list[str]]
 
@@ -81,76 +71,21 @@ class RecordingFile:
             _replace_file(path, data)
 
 
-class StoredRecording:
-    """A recording in a store, which processes and machines share."""
-
-    def __init__(self, store: Store, recording: str, name: str) -> None:
-        self._store, self._recording, self.name = store, recording, name
-        self._key = make_store_key("recording", recording, "lines")
-
-    def exists(self) -> bool:
-        with self._explained("read"):
-            return self._key in self._store.list_keys(self._key)
-
-    def read(self) -> str:
-        with self._explained("read"):
-            return self._store.get(self._key) or ""
-
-    def rewrite(self, change: ChangeLines) -> None:
-        def change_text(text: str | None) -> str:
-            return "\n".join(change(split_lines(text or ""))) + "\n"
-
-        with self._explained("write"):
-            try:
-                update(self._store, self._key, change_text)
-            except WrongSignatureError:  # the text was not read, and is replaced
-                self._store.clear(self._key)
-                update(self._store, self._key, change_text)
-
-    def append(self, line: str, is_synced: bool = True) -> None:
-        self.rewrite(lambda lines: [*lines, line])
-
-    def keep_file(self, name: str, data: bytes) -> None:
-        key = make_store_key("recording", self._recording, "files", name)
-        with self._explained("write"):
-            self._store.swap(key, None, base64.b64encode(data).decode())
-
-    @contextlib.contextmanager
-    def _explained(self, verb: str) -> Iterator[None]:
-        try:
-            yield
-        except StoreError as error:
-            raise RecordingError(f"cannot {verb} the recording {self.name}: {error}") from None
-
-
-RecordingPlace = RecordingFile | StoredRecording
-
-
-def is_stored(place: str) -> bool:
-    """Return whether a text names a recording in a store rather than a file."""
-    return place.startswith(STORED_PREFIX) or re.match(r"\w[\w+.-]+:.*#.", place) is not None
-
-
-def open_recording_place(
-    place: str | Path, store_url: str | None = None, environ: Mapping[str, str] = os.environ
-) -> RecordingPlace:
-    """Return the place of a recording that is given as a path, `store:NAME` or `URL#NAME`."""
+def open_recording_file(place: str | Path) -> RecordingFile:
+    """Return the file of a recording; raises ConfigurationError for what is no path."""
     text = str(place)
     if text.partition(":")[0] in RECORD_MODES and ":" in text:
         raise ConfigurationError(f"{text!r}: the mode of a recording is no part of its name here")
-    if not is_stored(text):
-        return RecordingFile(Path(place))
-    from njrt.log.open_store import get_store, hide_password
+    refuse_store(text)
+    return RecordingFile(Path(place))
 
-    if text.startswith(STORED_PREFIX):
-        recording, name = text.removeprefix(STORED_PREFIX), text
-        url = store_url or environ.get("NJC_STORE")
-    else:
-        url, _, recording = text.partition("#")
-        name = f"{hide_password(url)}#{recording}"
-    if not recording:
-        raise RecordingError("a recording in a store has a name: store:NAME")
-    return StoredRecording(get_store(url or None, environ), recording, name)
+
+def refuse_store(place: str) -> None:
+    """Raise ConfigurationError for the place of a recording or trace in a store."""
+    if re.match(r"store:|\w[\w+.-]+:.*#.", place):
+        raise ConfigurationError(
+            f"{place!r}: recordings and traces in stores were removed in njc 0.3; name a file"
+        )
 
 
 def split_lines(text: str) -> list[str]:

@@ -36,14 +36,9 @@ CREATE TABLE IF NOT EXISTS kept(
     used INTEGER NOT NULL, evictable INTEGER NOT NULL DEFAULT 1
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS kept_used ON kept(used);
-CREATE TABLE IF NOT EXISTS lines(
-    log TEXT, number INTEGER, text TEXT NOT NULL, checksum INTEGER NOT NULL, size INTEGER NOT NULL,
-    PRIMARY KEY(log, number)
-) WITHOUT ROWID;
 PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;
 """
-_ENTRIES = "(SELECT key, size FROM kept UNION ALL SELECT log AS key, size FROM lines)"
 _PUTS_PER_SWEEP = 64
 """Texts that are put between two checks of the total size."""
 
@@ -119,38 +114,20 @@ class SqliteStore:
                 connection.execute(query, self._make_row(key, new))
             return True
 
-    def append(self, key: str, line: str) -> int:
-        with self._use() as connection:
-            (number,) = connection.execute(
-                "INSERT INTO lines SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4 "
-                "FROM lines WHERE log = ?1 RETURNING number",
-                (key, line, _compute_checksum(key, line), len(line.encode())),
-            ).fetchone()
-            return int(number)
-
-    def read_log(self, key: str, after: int = 0) -> Sequence[str]:
-        query = "SELECT text, checksum FROM lines WHERE log = ? AND number > ? ORDER BY number"
-        with self._use() as connection:
-            return [_check_text(key, *row) for row in connection.execute(query, (key, after))]
-
     def list_keys(self, prefix: str) -> Sequence[str]:
-        query = f"SELECT DISTINCT key FROM {_ENTRIES} WHERE substr(key, 1, ?) = ? ORDER BY key"
+        query = "SELECT key FROM kept WHERE substr(key, 1, ?) = ? ORDER BY key"
         with self._use() as connection:
             return [key for (key,) in connection.execute(query, (len(prefix), prefix))]
 
     def measure(self, prefix: str) -> StoreSize:
-        query = (
-            f"SELECT count(*), coalesce(sum(size), 0) FROM {_ENTRIES} WHERE substr(key, 1, ?) = ?"
-        )
+        query = "SELECT count(*), coalesce(sum(size), 0) FROM kept WHERE substr(key, 1, ?) = ?"
         with self._use() as connection:
             return StoreSize(*connection.execute(query, (len(prefix), prefix)).fetchone())
 
     def clear(self, prefix: str) -> int:
-        deleted = 0
+        query = "DELETE FROM kept WHERE substr(key, 1, ?) = ?"
         with self._use() as connection:
-            for table, column in (("kept", "key"), ("lines", "log")):
-                query = f"DELETE FROM {table} WHERE substr({column}, 1, ?) = ?"
-                deleted += connection.execute(query, (len(prefix), prefix)).rowcount
+            deleted = connection.execute(query, (len(prefix), prefix)).rowcount
             connection.execute("PRAGMA incremental_vacuum")
         return deleted
 

@@ -1,12 +1,11 @@
 """An MCP server and calls of its tools, for the functions that `njc mcp add` writes.
 
     server = McpServer("files", command=["npx", "-y", "server-filesystem", "."])
-    server.call("read_text_file", {"path": "a.txt"})                         "a text"
-    server.call("list_tables", {}, result=list[Table], wrapped=True)         [Table(name="users")]
+    server.call("read_text_file", {"path": "a.txt"})                           "a text"
+    server.call("list_tables", {}, result=list[str], wrapped=True)             ["users"]
 
 The first call starts the server or opens the URL. Calls by a block's code pass the gate
-(`njrt.execution.gates`); calls by the program itself are recorded and replayed by
-`njrt.mcp.recorded`.
+(`njrt.execution.gates`), which records them; calls by the program itself are plain calls.
 """
 
 from __future__ import annotations
@@ -17,21 +16,11 @@ import math
 import os
 import string
 import tempfile
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Coroutine,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from concurrent.futures import wait
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from njrt.errors import ConfigurationError, require_packages
-from njrt.mcp.recorded import use_recording
 from njrt.mcp.results import ToolConnectionError, ToolError, ToolTimeoutError, read_result
 from njrt.models.network import Network, get_network
 
@@ -40,11 +29,6 @@ if TYPE_CHECKING:
     from mcp import Client
 
 T = TypeVar("T")
-
-_POLL_SECONDS = 0.05
-"""How often a waiting call lets its thread be stopped."""
-_EXPIRED = "Session "
-"""How the protocol's errors begin that say that a session has ended and the call was not made."""
 
 
 class CallForm(TypedDict, total=False):
@@ -56,8 +40,6 @@ class CallForm(TypedDict, total=False):
     """The structured content has the value, of the type `result`, in its field `result`."""
     optional: Sequence[str]
     """Arguments that are left out of the call if they are None."""
-    repeatable: bool
-    """The tool declares that a call may be made twice, so it is repeated in a new session."""
 
 
 class McpServer:
@@ -101,21 +83,13 @@ class McpServer:
         """Call a tool by its name at the server, and return its result.
 
         Raises ToolError if the tool failed, ToolTimeoutError or ToolConnectionError if it was not
-        reached, and RecordingMissingError if a replayed recording does not have this call.
+        reached.
         """
-        sent = _to_json(arguments, form.get("optional", ()))
-        with use_recording(f"{self.name}.{tool}", sent, form.get("repeatable", False)) as slot:
-            if not slot.was_made:
-                slot.value = _run(_get_network(), self._call(tool, sent, form))
-        return slot.value
+        return _get_network().run(self._call(tool, arguments, form))
 
     async def acall(self, tool: str, arguments: Mapping[str, Any], **form: Unpack[CallForm]) -> Any:
         """Do the same in a coroutine; a cancelled coroutine cancels the call."""
-        sent = _to_json(arguments, form.get("optional", ()))
-        with use_recording(f"{self.name}.{tool}", sent, form.get("repeatable", False)) as slot:
-            if not slot.was_made:
-                slot.value = await _get_network().arun(self._call(tool, sent, form))
-        return slot.value
+        return await _get_network().arun(self._call(tool, arguments, form))
 
     def list_tools(self) -> tuple[str, list[Any]]:
         """Return the server's name with its version, and the SDK's tools; raises as `call`."""
@@ -129,39 +103,48 @@ class McpServer:
             info = client.server_info
             return f"{info.name} {info.version}".strip() if info else "", tools
 
-        return _run(_get_network(), self._ask("tools/list", fetch, True))
+        return _get_network().run(self._ask("tools/list", fetch))
 
     def close(self) -> None:
         """End the session and the server's process; the next call opens a new session."""
         if self._process == os.getpid():
-            _run(_get_network(), self._close())
+            _get_network().run(self._close())
 
-    async def _call(self, tool: str, sent: dict[str, Any], form: CallForm) -> Any:
+    async def _call(self, tool: str, arguments: Mapping[str, Any], form: CallForm) -> Any:
+        sent = _to_json(arguments, form.get("optional", ()))
+
         async def ask(client: Client) -> Any:
             result = await client.call_tool(tool, sent)
             return read_result(result, form.get("result"), form.get("wrapped", False))
 
-        return await self._ask(tool, ask, form.get("repeatable", False))
+        return await self._ask(tool, ask)
 
     # ── the session, on the loop ─────────────────────────────────────────────────────────────────
 
-    async def _ask(self, tool: str, ask: Callable[[Client], Awaitable[T]], repeats: bool) -> T:
-        """Ask the server; in a lost session again if it `repeats`, or if the call was not made."""
-        with self._translated(tool):
+    async def _ask(self, tool: str, ask: Callable[[Client], Awaitable[T]]) -> T:
+        """Ask the server; raise the errors of `njrt.mcp` instead of the SDK's."""
+        name, holder = f"{self.name}.{tool}", None
+        try:
             async with asyncio.timeout(self.timeout):
                 client = await self._open()
                 holder = self._holder
-                try:
-                    return await ask(client)
-                except Exception as error:
-                    if not _is_lost(error):
-                        raise
-                    if self._holder is holder:  # else another call has closed it
-                        await self._close()
-                    if not (repeats or str(error).startswith(_EXPIRED)):
-                        made = f"{_describe(error)}; the call may have been made"
-                        raise ToolConnectionError(made) from None
-                return await ask(await self._open())
+                return await ask(client)
+        except ConfigurationError:
+            raise
+        except TimeoutError:
+            text = f"{name} has not answered in {self.timeout:g} seconds (timeout=)"
+            raise ToolTimeoutError(text) from None
+        except Exception as error:
+            is_lost = _is_lost(error)
+            if is_lost and holder is not None and self._holder is holder:  # no other call closed it
+                await self._close()
+            log = f"\nthe server has answered: {self._log}" if self._log else ""
+            if not is_lost:
+                raise ToolError(f"{name}: {error}{log}") from None
+            made = "" if holder is None else "; the call may have been made"
+            place = self.url or f"`{' '.join(self.command)}`"
+            text = f"{name}: no connection to {place}: {_describe(error)}{made}{log}"
+            raise ToolConnectionError(text) from None
 
     async def _open(self) -> Client:
         """Return the client of the open session, or of a new one."""
@@ -242,63 +225,32 @@ class McpServer:
             needed = f"the MCP server {self.name} needs the variable {error.args[0]}"
             raise ConfigurationError(needed) from None
 
-    @contextmanager
-    def _translated(self, tool: str) -> Iterator[None]:
-        """Raise the errors of `njrt.mcp` instead of the SDK's, with the name of the tool."""
-        name = f"{self.name}.{tool}"
-        try:
-            yield
-        except ConfigurationError:
-            raise
-        except TimeoutError:
-            text = f"{name} has not answered in {self.timeout:g} seconds (timeout=)"
-            raise ToolTimeoutError(text) from None
-        except Exception as error:
-            log = f"\nthe server has answered: {self._log}" if self._log else ""
-            if not (isinstance(error, ToolConnectionError) or _is_lost(error)):
-                raise ToolError(f"{name}: {error}{log}") from None
-            place = self.url or f"`{' '.join(self.command)}`"
-            text = f"{name}: no connection to {place}: {error}{log}"
-            raise ToolConnectionError(text) from None
-
 
 def _is_lost(error: Exception) -> bool:
-    """Return whether an error of a call means a lost session, not a refused call."""
+    """Return whether an error means that there is no session, not that a call was refused."""
     import anyio
     import httpx2
     from mcp import MCPError
 
     if isinstance(error, MCPError):  # servers use the SDK's code for errors of their own, too
-        return str(error).startswith(("Connection closed", "SSE stream ", _EXPIRED))
+        return str(error).startswith(("Connection closed", "SSE stream ", "Session "))
     lost = (OSError, anyio.ClosedResourceError, anyio.BrokenResourceError, httpx2.HTTPError)
-    return isinstance(error, lost) and not isinstance(error, ToolError)
+    return isinstance(error, lost)
 
 
 def _describe(error: BaseException) -> str:
     """Describe the first real error in a group of errors."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    if isinstance(error, ToolConnectionError):
+        return str(error)
     return f"{type(error).__name__}: {error}"
-
-
-# ── the loop ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def _get_network() -> Network:
     """Return the event loop of all sessions, which requests to models share."""
     require_packages("a tool of an MCP server", "njpy-runtime[mcp]", "mcp")
     return get_network()
-
-
-def _run(network: Network, call: Coroutine[Any, Any, T]) -> T:
-    """Run a call and wait in short steps, so that time limits and Ctrl-C end it."""
-    future = network.start(call)
-    try:
-        while not wait([future], _POLL_SECONDS).done:
-            continue
-        return future.result()
-    finally:
-        future.cancel()
 
 
 def _to_json(arguments: Mapping[str, Any], optional: Sequence[str]) -> dict[str, Any]:

@@ -312,8 +312,8 @@ class SynchronousModel:
         ({"record": 5}, "record must be a path or a Recorder, not 5"),
         ({"record": ""}, "record must be a path or a Recorder, not ''"),
         ({"cache": 5}, "cache must be True, False, a folder or a URL, not 5"),
-        ({"trace": 5}, "trace must be a path, or store:NAME, not 5"),
-        ({"trace": False}, "trace must be a path, or store:NAME, not False"),
+        ({"trace": 5}, "trace must be a path, not 5"),
+        ({"trace": False}, "trace must be a path, not False"),
         ({"intercept": "ask"}, "intercept must be a function, not 'ask'"),
         ({"ask_again": True}, "give the interceptor the attribute `asks_again = True`"),
         ({"record": "a.jsonl", "mode": "new"}, 'record="new:a.jsonl"'),
@@ -326,7 +326,7 @@ class SynchronousModel:
         ({"calls": 5}, "calls is a list of functions, or a dict from functions to njrt.CallRule"),
         ({"calls": [[]]}, "not []"),
         ({"calls": {len: "allow"}}, "'allow'"),
-        ({"store": 5}, "int is not an njrt.stores.Store: it has no `append`"),
+        ({"store": 5}, "int is not an njrt.stores.Store: it has no `clear`"),
         ({"max_usd": "5"}, "option `max_usd` must be a number from 0, not '5'"),
         ({"policy": []}, "option `policy` must be one of guarded, contained, auto, open, not []"),
         ({"redact": "no"}, "option `redact` must be True, False or a function, not 'no'"),
@@ -347,7 +347,7 @@ def test_values_of_all_types_are_taken_by_using(tmp_path: Path) -> None:
         {"record": str(tmp_path / "r.jsonl")},
         {"record": f"new:{tmp_path / 'r.jsonl'}"},
         *({"cache": cache} for cache in (True, False, "", tmp_path, str(tmp_path))),
-        *({"trace": trace} for trace in ("", "store:t", tmp_path / "t.jsonl")),
+        *({"trace": trace} for trace in ("", tmp_path / "t.jsonl")),
         {"intercept": accept},
         {"budget": iter([njrt.Budget(usd=1, per="day")])},
         {"calls": iter([len])},
@@ -437,7 +437,7 @@ def test_every_variable_that_a_block_reads_is_read_from_the_environment(
 ) -> None:
     texts = [file.read_text() for file in Path(njrt.block.session.__file__).parent.glob("*.py")]
     names = {name for text in texts for name in re.findall(r'(?<!os\.)environ\.get\("(\w+)"', text)}
-    assert {"NJC_TRACE", "NJC_STORE", "NJC_BUDGET"} < names
+    assert {"NJC_TRACE", "NJC_BUDGET"} < names
     for name in names:
         monkeypatch.setenv(name, "a text")
     assert read_environment().keys() >= names

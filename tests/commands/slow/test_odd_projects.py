@@ -475,12 +475,10 @@ def test_the_example_of_static_has_all_that_is_needed(here: Workplace) -> None:
 
 
 def test_a_module_of_a_server_that_is_not_text_is_kept(here: Workplace) -> None:
-    section = '[[mcp]]\nname = "clock"\nfile = "clock.py"\ncommand = ["no-such-server"]\n'
-    here.write({"njc.lock": f"version = 1\n\n{section}"})
     (here.folder / "clock.py").write_bytes(b"\xff")
-    result = here.njc("mcp", "update")
-    assert (result.exit_code, here.files()) == (2, ["clock.py", "njc.lock"])
-    assert "clock.py exists, and is not as njc wrote it" in result.stderr
+    result = here.njc("mcp", "add", "clock", "--", "no-such-server")
+    assert (result.exit_code, here.files()) == (2, ["clock.py"])
+    assert "clock.py exists, and is not written by this" in result.stderr
 
 
 def test_a_guide_that_is_not_text_is_kept(here: Workplace) -> None:

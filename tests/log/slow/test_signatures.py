@@ -45,18 +45,13 @@ def sign_with(secret: str, key: str, text: str) -> str:
 
 @pytest.mark.parametrize("text", ["", "text", "a:b", "\ud800 ß\0"])
 @pytest.mark.parametrize("kind", ["memory", "sqlite", "redis"])
-def test_signed_texts_and_lines_come_back(url: str, text: str) -> None:
+def test_signed_texts_come_back(url: str, text: str) -> None:
     text = text if url.startswith("python") else text.replace("\ud800", "")
     store = open_store(url, SECRET)
     store.put("put", text)
     assert store.swap("swapped", None, text)
     assert store.swap("swapped", text, text + "!")
-    store.append("log", text)
-    assert (store.get("put"), store.get("swapped"), list(store.read_log("log"))) == (
-        text,
-        text + "!",
-        [text],
-    )
+    assert (store.get("put"), store.get("swapped")) == (text, text + "!")
     store.clear("")
 
 
@@ -68,28 +63,6 @@ def test_a_forged_text_is_an_error(forge: Callable[[str], str]) -> None:
     inner.put("key", forge(inner.get("key") or ""))
     with pytest.raises(WrongSignatureError, match="has no valid signature"):
         store.get("key")
-
-
-@pytest.mark.parametrize("forge", FORGERIES.values(), ids=FORGERIES)
-def test_a_forged_line_is_left_out_and_said_once(
-    forge: Callable[[str], str], caplog: pytest.LogCaptureFixture
-) -> None:
-    inner = MemoryStore()
-    store = SignedStore(inner, SECRET)
-    store.append("key", "first")
-    inner.append("key", forge(inner.read_log("key")[0]))
-    store.append("key", "last")
-    with caplog.at_level(logging.WARNING, "njrt"):
-        assert [list(store.read_log("key")) for _ in range(3)] == [["first", "last"]] * 3
-    assert len(caplog.records) == 1
-
-
-def test_a_text_is_no_line() -> None:
-    inner = MemoryStore()
-    store = SignedStore(inner, SECRET)
-    store.put("key", "text")
-    inner.append("key", inner.get("key") or "")
-    assert list(store.read_log("key")) == []
 
 
 def test_a_forged_reply_is_asked_anew_and_replaced(caplog: pytest.LogCaptureFixture) -> None:

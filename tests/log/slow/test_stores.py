@@ -43,6 +43,14 @@ TEXTS = (
 )
 
 
+def add_line(store: Store, line: str, key: str = "log") -> None:
+    update(store, key, lambda text: f"{text or ''}{line}\n")
+
+
+def read_lines(store: Store, key: str = "log") -> list[str]:
+    return (store.get(key) or "").splitlines()
+
+
 # --- what each method does
 
 
@@ -51,9 +59,8 @@ TEXTS = (
 def test_texts_come_back_as_they_were(store: Store, text: str) -> None:
     store.put("put", text)
     assert store.swap("swapped", None, text)
-    store.append("log", text)
-    assert [store.get("put"), store.get("swapped"), *store.read_log("log")] == [text] * 3
-    assert store.measure("").size == 3 * len(text.encode())
+    assert [store.get("put"), store.get("swapped")] == [text] * 2
+    assert store.measure("").size == 2 * len(text.encode())
 
 
 CALLS: list[tuple[list[tuple[Any, ...]], list[Any]]] = [
@@ -69,13 +76,9 @@ CALLS: list[tuple[list[tuple[Any, ...]], list[Any]]] = [
     ([("swap", "k", None, None), ("put", "k", ""), ("swap", "k", None, None)], [True, None, False]),
     ([("put", "k", ""), ("swap", "k", "", "a"), ("get", "k")], [None, True, "a"]),
     ([("swap", "k", "a", "a"), ("put", "k", "a"), ("swap", "k", "a", "a")], [False, None, True]),
-    ([("append", "l", "a"), ("append", "l", "b"), ("append", "m", "c")], [1, 2, 1]),
-    ([("append", "l", "a"), ("append", "l", "a"), ("read_log", "l")], [1, 2, ["a", "a"]]),
-    ([("append", "l", "a"), ("append", "l", "b"), ("read_log", "l", 1)], [1, 2, ["b"]]),
-    ([("append", "l", "a"), ("read_log", "l", 7), ("read_log", "m")], [1, [], []]),
     (
-        [("put", "b/2", ""), ("append", "b/1", ""), ("put", "c", ""), ("list_keys", "b/")],
-        [None, 1, None, ["b/1", "b/2"]],
+        [("put", "b/2", ""), ("swap", "b/1", None, ""), ("put", "c", ""), ("list_keys", "b/")],
+        [None, True, None, ["b/1", "b/2"]],
     ),
     (
         [("put", "a", ""), ("put", "B", ""), ("put", "a/%20", ""), ("list_keys", "")],
@@ -91,18 +94,8 @@ CALLS: list[tuple[list[tuple[Any, ...]], list[Any]]] = [
     ),
     ([("put", "a[b", ""), ("put", "a\\b", ""), ("list_keys", "a[")], [None, None, ["a[b"]]),
     (
-        [
-            ("put", "a", "1"),
-            ("append", "a2", "1"),
-            ("append", "a2", "2"),
-            ("clear", "a"),
-            ("list_keys", ""),
-        ],
-        [None, 1, 2, 3, []],
-    ),
-    (
-        [("append", "l", "a"), ("clear", "l"), ("append", "l", "b"), ("read_log", "l")],
-        [1, 1, 1, ["b"]],
+        [("put", "a", "1"), ("swap", "a2", None, "1"), ("clear", "a"), ("list_keys", "")],
+        [None, True, 2, []],
     ),
     ([("clear", ""), ("list_keys", "")], [0, []]),
 ]
@@ -149,11 +142,7 @@ class StoreMachine(RuleBasedStateMachine):
     def swap(self, key: str, old: str | None, new: str | None) -> None:
         assert self.opened.swap(key, old, new) == self.model.swap(key, old, new)
 
-    @rule(key=keys, line=st.sampled_from(["", "1", "ß"]))
-    def append(self, key: str, line: str) -> None:
-        assert self.opened.append(f"log/{key}", line) == self.model.append(f"log/{key}", line)
-
-    @rule(prefix=st.sampled_from(["a", "a/", "log/", "b", "zz"]))
+    @rule(prefix=st.sampled_from(["a", "a/", "b", "zz"]))
     def clear(self, prefix: str) -> None:
         assert self.opened.clear(prefix) == self.model.clear(prefix)
 
@@ -162,7 +151,6 @@ class StoreMachine(RuleBasedStateMachine):
         assert self.opened.list_keys("") == self.model.list_keys("")
         for key in self.model.list_keys(""):
             assert self.opened.get(key) == self.model.get(key)
-            assert self.opened.read_log(key) == self.model.read_log(key)
 
 
 @every_server
@@ -239,8 +227,6 @@ def test_a_store_that_is_not_there_says_so(url: str, monkeypatch: pytest.MonkeyP
         lambda: store.get("k"),
         lambda: store.put("k", "a"),
         lambda: store.swap("k", None, "a"),
-        lambda: store.append("k", "a"),
-        lambda: store.read_log("k"),
         lambda: store.list_keys(""),
     ]
     for call in calls:
@@ -283,7 +269,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 for number in range(count):
     update(store, "counter", lambda text: str(int(text or 0) + 1))
-    store.append("log", f"{log} {number}")
+    update(store, "log", lambda text: f"{text or ''}{log} {number}\\n")
     assert store.get(f"reply/{number % 50}") in (None, f"reply/{number % 50}" * 300)
     store.put(f"reply/{number % 50}", f"reply/{number % 50}" * 300)
     print(number, flush=True)
@@ -317,7 +303,7 @@ def test_no_change_of_many_processes_is_lost(url: str, store: Store) -> None:
         child.communicate(timeout=HANG_SECONDS)
     assert [child.returncode for child in children] == [0] * 4
     assert store.get("counter") == "160"
-    lines = store.read_log("log")
+    lines = read_lines(store)
     for number in range(4):
         mine = [line for line in lines if line.startswith(f"{number} ")]
         assert mine == [f"{number} {turn}" for turn in range(40)]
@@ -328,21 +314,21 @@ def test_no_change_of_many_threads_is_lost(store: Store) -> None:
     def work() -> None:
         for _ in range(20):
             update(store, "counter", lambda text: str(int(text or 0) + 1))
-            store.append("log", "line")
+            add_line(store, "line")
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(HANG_SECONDS)
-    assert (store.get("counter"), len(store.read_log("log"))) == ("80", 80)
+    assert (store.get("counter"), len(read_lines(store))) == ("80", 80)
 
 
 @every_shared_store
 def test_a_killed_writer_leaves_what_was_confirmed(url: str, store: Store) -> None:
     generator = random.Random(5)
     for _ in range(3):
-        before = int(store.get("counter") or 0), len(store.read_log("log"))
+        before = int(store.get("counter") or 0), len(read_lines(store))
         child = start(url, 100_000, "w")
         go(child)
         assert child.stdout is not None
@@ -351,7 +337,7 @@ def test_a_killed_writer_leaves_what_was_confirmed(url: str, store: Store) -> No
         said += child.stdout.readlines()
         child.communicate(timeout=HANG_SECONDS)
         confirmed = sum(line.endswith("\n") for line in said)
-        after = int(store.get("counter") or 0), len(store.read_log("log"))
+        after = int(store.get("counter") or 0), len(read_lines(store))
         for key in store.list_keys("reply/"):
             assert store.get(key) == key * 300
         for old, new in zip(before, after, strict=True):
@@ -363,44 +349,50 @@ def test_a_forked_child_has_connections_of_its_own(url: str, store: Store) -> No
     program = """
 import os, sys
 from njrt.log.open_store import open_store
+from njrt.stores import update
 store = open_store(sys.argv[1])
+def add(line):
+    update(store, "log", lambda text: f"{text or ''}{line}\\n")
 store.put("before", "x")
 child = os.fork()
 if child == 0:
     for number in range(20):
-        store.append("log", "child")
+        add("child")
     os._exit(0 if store.get("before") == "x" else 1)
 for number in range(20):
-    store.append("log", "parent")
+    add("parent")
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 assert store.get("before") == "x"
 """
     subprocess.run([sys.executable, "-c", program, url], check=True, timeout=HANG_SECONDS)
-    lines = store.read_log("log")
+    lines = read_lines(store)
     assert (lines.count("child"), lines.count("parent")) == (20, 20)
 
 
 FORK = """
 import os, sys, threading
 from njrt.log.open_store import open_store
+from njrt.stores import update
 store = open_store(sys.argv[1])
+def add(line):
+    update(store, "log", lambda text: f"{text or ''}{line}\\n")
 used, forked = threading.Event(), threading.Event()
 def work():
-    store.append("log", "thread")
+    add("thread")
     used.set()
     forked.wait()
-    store.append("log", "thread again")
+    add("thread again")
 thread = threading.Thread(target=work)
 thread.start()
 used.wait()
-store.append("log", "parent")
+add("parent")
 (read, written), (go, gone) = os.pipe(), os.pipe()
 child = os.fork()
 if child == 0:
-    store.append("log", "child")
+    add("child")
     os.write(written, b".")
     os.read(go, 1)
-    store.append("log", "child again")
+    add("child again")
     os._exit(0)
 forked.set()
 thread.join()
@@ -417,7 +409,7 @@ def test_a_forked_child_loses_nothing_when_its_parent_closes_the_store(
 ) -> None:
     command = [sys.executable, "-W", "ignore", "-c", FORK, url]
     subprocess.run(command, check=True, timeout=HANG_SECONDS)
-    assert sorted(store.read_log("log")) == [
+    assert sorted(read_lines(store)) == [
         "child", "child again", "parent", "thread", "thread again",
     ]  # fmt: skip
 
@@ -430,7 +422,7 @@ def test_forks_wait_for_what_threads_write_and_close_nothing_that_is_in_use(tmp_
     def work(number: int) -> None:
         while not stopped.is_set():
             try:
-                store.append(f"log/{number}", "line")
+                add_line(store, "line", f"log/{number}")
                 counts[number] += 1
             except StoreError as error:
                 failures.append(error)
@@ -451,7 +443,7 @@ def test_forks_wait_for_what_threads_write_and_close_nothing_that_is_in_use(tmp_
         for thread in threads:
             thread.join(HANG_SECONDS)
     assert failures == []
-    assert [len(store.read_log(f"log/{number}")) for number in range(len(counts))] == counts
+    assert [len(read_lines(store, f"log/{number}")) for number in range(len(counts))] == counts
 
 
 # --- a server that dies
@@ -469,7 +461,7 @@ def test_a_killed_server_loses_nothing_that_was_confirmed(
         while not stopped.is_set():
             attempted += 1
             try:
-                store.append("log", str(attempted))
+                add_line(store, str(attempted))
                 update(store, "counter", lambda text: str(int(text or 0) + 1), seconds=1)
                 confirmed += 1
             except StoreError:
@@ -489,7 +481,7 @@ def test_a_killed_server_loses_nothing_that_was_confirmed(
     finally:
         stopped.set()
         thread.join(HANG_SECONDS)
-    lines = store.read_log("log")
+    lines = read_lines(store)
     assert len(lines) == len(set(lines))
     assert confirmed <= len(lines) <= attempted
     assert confirmed <= int(store.get("counter") or 0) <= attempted
@@ -499,10 +491,10 @@ def test_a_killed_server_loses_nothing_that_was_confirmed(
 def test_idle_connections_that_the_server_closed_are_not_used(
     store: Store, redis_server: Any
 ) -> None:
-    assert store.append("log", "before") == 1
+    assert store.swap("text", None, "before")
     redis_server.kill()
     redis_server.start()
-    assert store.append("log", "after") == 2
+    assert store.swap("text", "before", "after")
 
 
 def test_two_stores_of_one_process_share_a_file(tmp_path: Path) -> None:

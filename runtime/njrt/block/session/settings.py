@@ -36,10 +36,10 @@ from njrt.data.options import (
 from njrt.data.options.removed import VARIABLES as REMOVED_VARIABLES
 from njrt.data.records import field, fields, record
 from njrt.errors import ConfigurationError
-from njrt.events import Listener, combine_listeners
+from njrt.events import Listener
 from njrt.execution.gates import CallRules, nest_rules, read_call_rules
 from njrt.interface import Interface
-from njrt.log.listeners import SafeListener, make_listener
+from njrt.log.listeners import make_listener
 from njrt.models.model import Model
 from njrt.models.wrapped import adapt_model
 
@@ -109,10 +109,10 @@ def using(
     """Run the blocks inside with these settings, also in tasks; `carry` takes them into threads.
 
     :param model: A model (`njrt.Scripted([...])`, a PydanticAI model object) or the name of one.
-    :param record: The path of a recording, or `store:NAME`, perhaps after `MODE:`: `once`
+    :param record: The path of a recording, perhaps after `MODE:`: `once`
         (default), `none`, `new` or `all`.
     :param cache: True, False, the cache's folder or the URL of a store.
-    :param trace: The path of a trace file, or `store:NAME`.
+    :param trace: The path of a trace file.
     :param intercept: Decides about each `PendingEffect`, before enclosing interceptors.
     :param budget: A `Budget`, several, or their text, in addition to the enclosing budgets.
     :param calls: Functions that contained code calls through the gate, or a dict to `CallRule`s.
@@ -178,7 +178,7 @@ def open_layer(given: GivenSettings, around: Settings, name: str) -> Iterator[Se
         options["store"] = anchor(store) if isinstance(store, str) else _name_store(store)
     recorder: Recorder | None
     if isinstance(record, str | os.PathLike):
-        recorder = open_recorder(str(record), options.get("store") or around.options.store)
+        recorder = open_recorder(str(record))
     else:
         recorder = record
     interceptors: tuple[OpenInterceptor, ...] = ()
@@ -241,7 +241,7 @@ def check_arguments(given: GivenSettings, name: str) -> None:
     for argument, value, is_right, expected in (
         ("record", record, is_recorder, "a path or a Recorder"),
         ("cache", cache, is_cache, "True, False, a folder or a URL"),
-        ("trace", trace, trace == "" or is_path(trace), "a path, or store:NAME"),
+        ("trace", trace, trace == "" or is_path(trace), "a path"),
         ("intercept", given.intercept, callable(given.intercept), "a function"),
         ("interface", interface, isinstance(interface, Interface), "an njrt.Interface"),
     ):
@@ -306,25 +306,17 @@ def has_budget_elsewhere() -> bool:
 def get_listener(settings: Settings, environ: Mapping[str, str] = os.environ) -> Listener:
     """Return the listener for blocks' events: accounts, log, spans, and any trace file."""
     trace = settings.trace or anchor_once(environ.get("NJC_TRACE") or "") or None
-    if trace is None or not trace.startswith("store:"):
-        return make_listener(trace)
-    url = settings.options.store or environ.get("NJC_STORE") or None
-    return combine_listeners(make_listener(), get_stored_trace(trace, url))
+    if trace is not None and ":" in trace:
+        from njrt.log.recording_place import refuse_store
 
-
-@lru_cache(maxsize=16)
-def get_stored_trace(trace: str, url: str | None) -> Listener:
-    """Return the listener that appends to a trace in the store at a URL."""
-    from njrt.log.open_store import PLACE_PREFIX, StoredTrace, get_store
-
-    name = trace.removeprefix(PLACE_PREFIX)
-    return SafeListener(StoredTrace(get_store(url, os.environ), name))
+        refuse_store(trace)
+    return make_listener(trace)
 
 
 # ── recordings ───────────────────────────────────────────────────────────────────────────────────
 
 
-def open_recorder(text: str, store: str | None = None) -> Recorder:
+def open_recorder(text: str) -> Recorder:
     """Return a recorder for `PATH` or `MODE:PATH`; the mode is `once` otherwise."""
     from njrt.log.recorder import Recorder
 
@@ -332,7 +324,7 @@ def open_recorder(text: str, store: str | None = None) -> Recorder:
     mode = next((mode for mode in RECORD_MODES if mode == start), None)
     if (mode and not path) or start == "off":
         raise ConfigurationError(f"name the recording beside its mode: MODE:PATH, not {text!r}")
-    return Recorder(path if mode else text, mode or "once", store=store)
+    return Recorder(path if mode else text, mode or "once")
 
 
 @lru_cache(maxsize=64)
