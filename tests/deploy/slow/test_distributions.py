@@ -247,7 +247,7 @@ FLAGS = ("--no-index", "--no-build-isolation", "--no-compile", "--disable-pip-ve
 PROJECT_STEPS = ("init shop", "check shop", "build shop/src -o out")
 SOURCES = {
     "path": ("{clone}/runtime", "{clone}"),
-    "extras": ("{clone}/runtime[approve]", "{clone}[approve]"),
+    "extras": ("{clone}/runtime[otel]", "{clone}[otel]"),
     "editable": ("-e", "{clone}/runtime", "-e", "{clone}"),
     "git": ("git+file://{clone}#subdirectory=runtime", "git+file://{clone}"),
 }
