@@ -311,16 +311,7 @@ class Program:
             if not is_writable or not hasattr(type(member), "__set__"):
                 raise StateError(f"`{name}` of a {cls.__name__} cannot be set")
             return partial(setattr, owner, name), is_writable
-        method = getattr(owner, name)
-        if name in ("__exit__", "__aexit__"):
-            return partial(_leave, method), is_writable
-        return self.guard(method), is_writable
-
-    def find_exit(self, target: Data) -> Callable[[BaseException | None], Any]:
-        """Return how a context manager is left, for the call that has entered it."""
-        kind, reference, name = target
-        leave, _ = self._find_method(kind, reference, name.replace("enter__", "exit__"))
-        return leave
+        return self.guard(getattr(owner, name)), is_writable
 
     def _has_rule(self, function: Any) -> bool:
         try:
@@ -340,10 +331,3 @@ class Program:
             return carry_gated(value)
         rule = self._rules[find_plain_function(value)]
         return CarriedFunction(wrap_gated(GatedFunction(value, rule), is_lent=True))
-
-
-def _leave(method: Callable[..., Any], error: Any) -> Any:
-    """Call `__exit__` or `__aexit__`."""
-    if not isinstance(error, BaseException):
-        return method(None, None, None)
-    return method(type(error), error, error.__traceback__)
