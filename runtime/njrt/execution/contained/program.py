@@ -30,8 +30,8 @@ from njrt.execution.contained.contents import (
 )
 from njrt.execution.contained.known import (
     CHILD_MODULES,
+    HANDED,
     find_known_name,
-    is_plain_class,
     is_safe_error,
     list_arguments,
     make_error,
@@ -162,8 +162,8 @@ class Program:
                 return self._find_enum(key)(number)
             case ["function", int(number)] if number >= 0:
                 return self._functions[number]
-            case ["known", str(module), str(path)] if is_plain_class(resolve_known(module, path)):
-                return resolve_known(module, path)
+            case ["handed", str(name)] if name in HANDED:
+                return HANDED[name]
             case ["module", str(name)] if name in self.modules:
                 return self.modules[name]
             case ["module", str(name)] if name in CHILD_MODULES:
