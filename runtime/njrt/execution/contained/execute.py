@@ -190,9 +190,6 @@ class Piece:
             function, is_writable = self.session.program.find_call(target)
             values = [*map(self.session.decode, args)]
             options = {key: self.session.decode(value) for key, value in named.items()}
-            if target[0] == "set" and len(values) == 1:
-                owner = self.session.decode(target[1])
-                values = [self.session.decide_value(owner, target[2], values[0])]
         except StateError as error:
             self._send_error(TypeError(str(error)))
             return

@@ -231,7 +231,7 @@ class Program:
         names, values = ((), ()) if is_known else list_public(error)
         return names, (text, *list_arguments(error), *values)
 
-    # ── what may change (see `apply.Rules`) ──────────────────────────────────────────────────────
+    # ── what may change (see `apply`) ──────────────────────────────────────────────────────
 
     def check_change(self, number: int, value: Any) -> None:
         if number not in self.writable:
@@ -310,6 +310,11 @@ class Program:
         if kind == "set":
             if not is_writable or not hasattr(type(member), "__set__"):
                 raise StateError(f"`{name}` of a {cls.__name__} cannot be set")
+            if self.asks_changes:
+                raise StateError(
+                    f"`{name}` of a {cls.__name__} is set by a method, and changes are shown before"
+                    " they are made: call a function that sets it"
+                )
             return partial(setattr, owner, name), is_writable
         return self.guard(getattr(owner, name)), is_writable
 
