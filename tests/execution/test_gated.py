@@ -639,7 +639,7 @@ def test_a_person_is_asked_about_some_functions() -> None:
     with pytest.raises(njrt.ConfigurationError, match="empty"):
         njrt.approve(calls=[])
     wrong: Any
-    for wrong in ({"calls": 3}, {"calls": pay}, {"calls": "pay"}, {"decisions": 3}):
+    for wrong in ({"calls": 3}, {"calls": pay}, {"calls": "pay"}, {"changes": 3}):
         with pytest.raises(njrt.ConfigurationError, match=f"njrt.approve: {next(iter(wrong))} is"):
             njrt.approve(**wrong)
 

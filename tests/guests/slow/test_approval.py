@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pty
-import re
 import select
 import subprocess
 import sys
@@ -328,7 +327,7 @@ CUT_CALLS = CALLS.replace(
 def test_an_approval_of_equal_calls_is_for_the_whole_arguments(person: Person) -> None:
     assert person.run("c", "y", source=CUT_CALLS) == 0, person.seen
     assert person.output.splitlines() == ["paid 5", "paid 6", "paid 5"], person.seen
-    assert re.search(r"order is cut: … \d\d+ characters more", person.seen)
+    assert "xxx'..." in person.seen
 
 
 CHANGES = """
