@@ -146,7 +146,7 @@ def run_once(program: Example, folder: Path) -> None:
 
     add_listener(tell_effect)
     terminal = AgreeingTerminal(journal.tell)
-    approval = Approval(None, terminal)
+    approval = Approval(terminal)
     model = RecordedReplies(replies, given, journal.tell)
     with njrt.using(intercept=approval, model=model, record=f"new:{path}"):
         end = run_in_one_go(program)
@@ -213,7 +213,7 @@ def kill_everywhere(program: Example) -> tuple[str, list[str]]:
 def load_modules() -> None:
     """Import what blocks import when they run, so that not every copy does it."""
     with tempfile.TemporaryDirectory() as folder:
-        approval = Approval(None, AgreeingTerminal(len))
+        approval = Approval(AgreeingTerminal(len))
         model = njrt.Scripted([run("y = x", done=True)])
         with njrt.using(intercept=approval, model=model, record=Path(folder, "run.jsonl")):
             x = y = 1

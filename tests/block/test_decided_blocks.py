@@ -538,7 +538,7 @@ def test_an_approval_asks_only_about_what_is_not_sure(
 ) -> None:
     """Also one that asks about calls, and would accept other answers."""
     terminal = Terminal()
-    approval = Approval(None, cast(Any, terminal), calls)
+    approval = Approval(cast(Any, terminal), calls)
     program = load("topic", sure=0.9, unsure="ask")
     assert play(program, [{"food": probability}], intercept=approval) == "food"
     assert terminal.asked == times

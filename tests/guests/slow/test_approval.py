@@ -7,6 +7,7 @@ import pty
 import select
 import subprocess
 import sys
+import textwrap
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -177,32 +178,12 @@ total = 0
     assert person.output == "total 1\n"
 
 
-def test_the_end_of_input_and_no_terminal(person: Person, tmp_path: Path) -> None:
+def test_the_end_of_input_is_an_error(person: Person) -> None:
     assert person.run("EOF") == 1
-    ended = "an effect needs approval, but the input has ended (Ctrl-D); type a letter, or choose "
+    ended = (
+        "an effect needs approval, but the input has ended (Ctrl-D): type a letter, or decide by"
+    )
     assert ended in " ".join(person.seen.split())
-    for otherwise, error in (
-        ("abort", "PolicyError"),
-        ("pause", "Paused"),
-        ("reject", "EffectLimitError"),
-    ):
-        (tmp_path / "program.py").write_text(
-            PROGRAM.replace("OPTIONS", f"dict(otherwise={otherwise!r})").replace(
-                "SETTINGS", "dict(max_effects=2)"
-            )
-        )
-        done = subprocess.run(
-            [sys.executable, "program.py"],
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            env={"PYTHONPATH": ":".join(sys.path)},
-        )
-        assert f"errors.{error}: " in done.stderr
-    with pytest.raises(njrt.ConfigurationError, match="reject, pause, abort, not 'accept'"):
-        njrt.approve(otherwise="accept")  # type: ignore[arg-type]
 
 
 # ── what is shown, what is remembered ────────────────────────────────────────────────────────────
@@ -253,7 +234,7 @@ class Typed(Terminal):
 
 def apply_to(pending: PendingEffect, key: str, other: PendingEffect) -> bool:
     """Return whether another effect is accepted without a question after this answer."""
-    approval = Approval(None, terminal := Typed(key))
+    approval = Approval(terminal := Typed(key))
     approval(pending)
     terminal.lines.append("a")
     return approval(other) == njrt.Accept()
@@ -353,10 +334,10 @@ def test_a_person_decides_about_changes_alone(person: Person) -> None:
     assert "for order in orders" not in person.seen
 
 
-def test_without_a_terminal_changes_are_decided_as_said(tmp_path: Path) -> None:
-    source = CHANGES.replace("OPTIONS", "dict(otherwise='reject')").replace("SETTINGS", "{}")
+def test_without_a_terminal_nothing_is_changed(tmp_path: Path) -> None:
+    source = CHANGES.replace("OPTIONS", "{}").replace("SETTINGS", "{}")
     done = subprocess.run(
-        [sys.executable, "-c", source],
+        [sys.executable, "-c", f"try:\n{textwrap.indent(source, ' ')}\nfinally: print(orders)"],
         cwd=tmp_path,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -364,4 +345,5 @@ def test_without_a_terminal_changes_are_decided_as_said(tmp_path: Path) -> None:
         env={"PATH": os.environ["PATH"], "PYTHONPATH": ":".join(sys.path)},
         timeout=SECONDS,
     )
-    assert "asks for reply 3" in done.stderr  # both pieces of code were rejected
+    assert "ConfigurationError: shop.njpy:1: an effect needs approval, but there is" in done.stderr
+    assert done.stdout == "[{'id': 3, 'to': 'ada'}, {'id': 4, 'to': 'bob'}]\n"

@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
-from typing import Any, Literal, get_args
+from typing import Any
 
 from njrt.data.context import free_in_child
 from njrt.data.decisions import (
@@ -34,8 +34,6 @@ from njrt.errors import ConfigurationError
 from njrt.execution.gates import get_gated_name
 from njrt.guests.approval.question import describe_question
 from njrt.values.effect_json import effect_to_json
-
-Otherwise = Literal["reject", "pause", "abort"]
 
 KEYS = """\
   y  perform the effect
@@ -90,12 +88,11 @@ class Approval:
 
     def __init__(
         self,
-        otherwise: Otherwise | None,
         terminal: Terminal,
         calls: bool | Collection[str] = False,
         changes: bool | Interceptor = False,
     ) -> None:
-        self._calls, self._otherwise = calls, otherwise
+        self._calls = calls
         self._changes, self.decides_changes = changes, bool(changes)
         self._terminal = terminal
         self._accepted: set[str] = set()
@@ -113,12 +110,12 @@ class Approval:
             if not self._accepted.isdisjoint(_digest_effect(pending)):
                 return Accept()
             if not self._terminal.is_interactive():
-                return self._decide_alone(pending, "there is no terminal; run the program on one")
+                raise _make_error(pending, "there is no terminal: run the program on one")
             try:
                 with clock.stopped():
                     return self._ask(pending)
             except EndOfInputError:
-                return self._decide_alone(pending, "the input has ended (Ctrl-D); type a letter")
+                raise _make_error(pending, "the input has ended (Ctrl-D): type a letter") from None
 
     def _is_asked(self, pending: PendingEffect) -> bool:
         """Return whether a person decides; all effects count if neither calls nor changes do."""
@@ -130,19 +127,6 @@ class Approval:
         if called == CHANGES or not called:
             return called == CHANGES
         return self._calls if isinstance(self._calls, bool) else called in self._calls
-
-    def _decide_alone(self, pending: PendingEffect, problem: str) -> Decision:
-        match self._otherwise:
-            case "reject":
-                return Reject("nobody is there to approve this; do without it")
-            case "pause":
-                return Pause()
-            case "abort":
-                return Abort()
-        raise ConfigurationError(
-            f"{pending.place or 'njrt.llm'}: an effect needs approval, but {problem}, or choose "
-            'njrt.approve(otherwise="reject"), "pause" or "abort"'
-        )
 
     def _ask(self, pending: PendingEffect) -> Decision:
         terminal = self._terminal
@@ -169,6 +153,13 @@ class Approval:
                     terminal.write(KEYS)
 
 
+def _make_error(pending: PendingEffect, problem: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{pending.place or 'njrt.llm'}: an effect needs approval, but {problem}, or decide by a"
+        " function: njrt.using(intercept=f)"
+    )
+
+
 def _digest_effect(pending: PendingEffect) -> tuple[str, str]:
     """Return digests of an effect and of its kind, in a block of this file and instruction."""
     effect = effect_to_json(pending.effect)
@@ -179,7 +170,6 @@ def _digest_effect(pending: PendingEffect) -> tuple[str, str]:
 
 def approve(
     *,
-    otherwise: Otherwise | None = None,
     calls: bool | Sequence[Callable[..., Any]] = False,
     changes: bool | Interceptor = False,
 ) -> Approval:
@@ -188,14 +178,8 @@ def approve(
     With `calls` it asks only about calls of gated functions (`njrt.gated`): all, or these. With
     `changes` it asks only about what contained code changes, before it is applied: a person, or a
     function that gets a `PendingEffect` with a `Touch` of `njrt.apply`, and returns a decision.
-    "Always" holds until the process ends. Without a terminal, `otherwise` decides; the default is
-    `ConfigurationError`.
+    "Always" holds until the process ends. Without a terminal, `ConfigurationError` is raised.
     """
-    if otherwise is not None and otherwise not in get_args(Otherwise):
-        raise ConfigurationError(
-            f"njrt.approve: otherwise must be one of {', '.join(get_args(Otherwise))}, "
-            f"not {otherwise!r}"
-        )
     is_list = isinstance(calls, Collection) and not isinstance(calls, str) and calls
     if not (isinstance(calls, bool) or is_list):
         raise ConfigurationError(
@@ -204,7 +188,6 @@ def approve(
     if not (isinstance(changes, bool) or callable(changes)):
         raise ConfigurationError(f"njrt.approve: changes is True or a function, not {changes!r}")
     return Approval(
-        otherwise,
         Terminal(),
         calls if isinstance(calls, bool) else frozenset(map(get_gated_name, calls)),
         changes,
