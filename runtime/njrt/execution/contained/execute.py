@@ -188,8 +188,9 @@ class Piece:
         self.session.commit(delta)
         try:
             function, is_writable = self.session.program.find_call(target)
-            values = [*map(self.session.decode, args)]
-            options = {key: self.session.decode(value) for key, value in named.items()}
+            decode = self.session.program.table.decode
+            values = [*map(decode, args)]
+            options = {key: decode(value) for key, value in named.items()}
         except StateError as error:
             self._send_error(TypeError(str(error)))
             return
@@ -236,7 +237,7 @@ class Piece:
 
     def _end(self, delta: Data, kind: int, data: Data) -> Execution:
         self.session.commit(delta)
-        value = self.session.decode(data)
+        value = self.session.program.table.decode(data)
         return make_execution(kind, value, self.scope.transcript.take())
 
     def _fail(
@@ -249,7 +250,7 @@ class Piece:
                 raise WireError("unknown message")
         if is_own or self.snippet.raises_mistakes:
             self.session.commit(delta)
-            error = self.session.decode(data)
+            error = self.session.program.table.decode(data)
         else:
             error = self.session.decode_mistake(delta, data)
         if not isinstance(error, BaseException):

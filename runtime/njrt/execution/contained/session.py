@@ -144,10 +144,6 @@ class Session:
             raise RejectedError(str(error)) from None
         return edits
 
-    def decode(self, data: Data) -> Any:
-        """Return the value for data."""
-        return self.program.table.decode(data)
-
     def decode_mistake(self, data: Data, error: Data) -> Any:
         """Return the exception of code that failed, whose changes are not applied."""
         table = self.program.table
