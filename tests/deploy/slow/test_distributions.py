@@ -272,6 +272,8 @@ def test_a_clone_is_installed_in_one_line(clone: Path, tmp_path: Path, source: s
     place.link(*RUNTIME["dependencies"], "click", "hatchling", "packaging", "pytest", "rich")
     if source == "editable":
         place.link("editables")  # of hatchling
+    if source == "extras":
+        place.link("opentelemetry-api")
     words = [word.format(clone=clone) for word in SOURCES[source]]
     pip = (sys.executable, "-m", "pip", "--python", place.interpreter)
     run_command(*pip, "install", *FLAGS, *words)
