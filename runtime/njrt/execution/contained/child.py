@@ -229,7 +229,7 @@ class Child(Objects):
         obstacle = self.find_obstacle(value)
         if obstacle is not None and kind != 1:
             raise TypeError(str(obstacle))
-        data = repr(value) if obstacle else self.table.encode(value)
+        data = ["shown", repr(value)] if obstacle else self.table.encode(value)
         delta = self._take("output", "own")
         self.connection.send(["end", delta, kind, data])
 

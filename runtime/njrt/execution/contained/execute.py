@@ -56,6 +56,16 @@ async def aexecute_contained(snippet: Snippet, seconds: float | None) -> Executi
         return await await_with_timeout(seconds, piece.converse())
 
 
+class Shown:
+    """The last value of a piece of code that cannot cross, as its text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
 class Piece:
     """A piece of code and its child (state: the session, the calls so far)."""
 
@@ -237,7 +247,11 @@ class Piece:
 
     def _end(self, delta: Data, kind: int, data: Data) -> Execution:
         self.session.commit(delta)
-        value = self.session.program.table.decode(data)
+        match data:
+            case ["shown", str(text)]:
+                value: Any = Shown(text)
+            case _:
+                value = self.session.program.table.decode(data)
         return make_execution(kind, value, self.scope.transcript.take())
 
     def _fail(
