@@ -21,7 +21,7 @@ from njc.compiler.analysis.ahead import find_ahead_findings
 from njc.compiler.analysis.authority import Authority, decide_authority
 from njc.compiler.analysis.block_findings import find_block_findings, find_code_hint
 from njc.compiler.analysis.check import check
-from njc.compiler.analysis.contracts import BlockContract, find_contract, find_contract_findings
+from njc.compiler.analysis.contracts import BlockContract, find_contract
 from njc.compiler.analysis.inference import TypeReader
 from njc.compiler.analysis.modes import find_mode_problem, resolve_mode
 from njc.compiler.analysis.outputs import check_outputs
@@ -203,8 +203,6 @@ def _find_hints(
     source, blocks = compilation.source, compilation.blocks
     for block, authority in zip(blocks, compilation.authorities, strict=True):
         yield from find_code_hint(source, block, authority)
-    for contract in compilation.contracts:
-        yield from find_contract_findings(source, contract)
     yield from find_ahead_findings(source, blocks, compilation.authorities, types, project, True)
 
 

@@ -9,7 +9,7 @@
     njrt.limit(usd=0.50)                                a limit for all blocks inside a `with`
     njrt.using(budget=njrt.Budget(usd=5, per="day"))    a budget that processes share
     njrt.using(intercept=decide)                        decides each effect (njrt.data.decisions)
-    njrt.approve(decisions="approvals.jsonl")           an interceptor that asks a person
+    njrt.approve()                                      an interceptor that asks a person
     @njrt.gated                                         each call of a block is decided, made once
     njrt.watch(), njrt.last_run()                       calls, tokens, cost, seconds of blocks
     njrt.Interface("shop", effects=[reserve])           effects as functions (njrt.interface)

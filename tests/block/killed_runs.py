@@ -35,7 +35,6 @@ from njrt.data.message_json import hash_conversation, reply_from_json
 from njrt.data.records import record
 from njrt.effects import Refusal
 from njrt.events import Event, Performed
-from njrt.guests.approval.file import ApprovalsFile
 from njrt.guests.approval.terminal import Approval, Terminal
 from njrt.log.listeners import add_listener
 from njrt.log.recording_file import Recording, RecordingHeader, recover_recording
@@ -147,7 +146,7 @@ def run_once(program: Example, folder: Path) -> None:
 
     add_listener(tell_effect)
     terminal = AgreeingTerminal(journal.tell)
-    approval = Approval(ApprovalsFile(folder / "approvals.jsonl"), None, terminal)
+    approval = Approval(terminal)
     model = RecordedReplies(replies, given, journal.tell)
     with njrt.using(intercept=approval, model=model, record=f"new:{path}"):
         end = run_in_one_go(program)
@@ -214,7 +213,7 @@ def kill_everywhere(program: Example) -> tuple[str, list[str]]:
 def load_modules() -> None:
     """Import what blocks import when they run, so that not every copy does it."""
     with tempfile.TemporaryDirectory() as folder:
-        approval = Approval(ApprovalsFile(None), None, AgreeingTerminal(len))
+        approval = Approval(AgreeingTerminal(len))
         model = njrt.Scripted([run("y = x", done=True)])
         with njrt.using(intercept=approval, model=model, record=Path(folder, "run.jsonl")):
             x = y = 1

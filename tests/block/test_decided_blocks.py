@@ -18,7 +18,6 @@ from njrt.data.decisions import Accept, PendingEffect, Reject
 from njrt.data.options import Options
 from njrt.effects import BindOutputs
 from njrt.errors import ConfigurationError, RecordingMismatchError
-from njrt.guests.approval.file import ApprovalsFile
 from njrt.guests.approval.terminal import Approval
 from njrt.messages import ModelMessage, Question, Reply
 from njrt.testing import Scripted, run
@@ -535,11 +534,11 @@ class Terminal:
 @pytest.mark.parametrize("calls", [False, True, ["pay"]])
 @pytest.mark.parametrize(("probability", "times"), [(0.95, 0), (0.6, 1)])
 def test_an_approval_asks_only_about_what_is_not_sure(
-    calls: Any, probability: float, times: int, tmp_path: Path
+    calls: Any, probability: float, times: int
 ) -> None:
     """Also one that asks about calls, and would accept other answers."""
     terminal = Terminal()
-    approval = Approval(ApprovalsFile(tmp_path / "a.jsonl"), None, cast(Any, terminal), calls)
+    approval = Approval(cast(Any, terminal), calls)
     program = load("topic", sure=0.9, unsure="ask")
     assert play(program, [{"food": probability}], intercept=approval) == "food"
     assert terminal.asked == times

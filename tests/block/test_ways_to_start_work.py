@@ -649,7 +649,7 @@ def test_python_is_as_it_was() -> None:
     before = describe_python()
     y = 0
     script = njrt.Scripted(lambda request: njrt.testing.run("y = 1", done=True))
-    with njrt.using(model=script, intercept=njrt.approve(otherwise="reject")), njrt.limit(calls=9):
+    with njrt.using(model=script, intercept=njrt.approve()), njrt.limit(calls=9):
         during = describe_python()
         with njrt.using(intercept=lambda pending: Accept()), contextlib.suppress(njrt.NaturalError):
             njrt.run(

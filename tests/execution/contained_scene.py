@@ -190,22 +190,6 @@ class Color(enum.Enum):
     GREEN = "g"
 
 
-class Manager:
-    def __init__(self) -> None:
-        self.log: list[Any] = []
-
-    def __enter__(self) -> list[Any]:
-        self.log.append("in")
-        return self.log
-
-    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: Any) -> bool:
-        self.log.append(kind and kind.__name__)
-        return kind is not None and issubclass(kind, (KeyError, Plain))
-
-    def __repr__(self) -> str:
-        return f"Manager({self.log})"
-
-
 class Hostile:
     def __eq__(self, other: object) -> bool:
         raise ZeroDivisionError("eq")
@@ -257,7 +241,6 @@ def make_scene() -> dict[str, Any]:
         "vector": Vector(1, 2, 3),
         "nested": inner,
         "table": {"i": inner, "t": (1, inner), 1: Color.RED, None: 0},
-        "manager": Manager(),
         "hostile": Hostile(),
         "described": Described(),
         "color": Color.GREEN,

@@ -86,7 +86,7 @@ PROGRAMS = {
     ),
     "several asserts": Program(
         block("Put a word into <:x: str>.", "assert x\nassert x.isupper()\nassert len(x) == 2"),
-        (({"x": "ab"}, "`x.isupper()`"), ({"x": "ABC"}, "len(x) = 3")),
+        (({"x": "ab"}, "`x.isupper()`"), ({"x": "ABC"}, "x = 'ABC'")),
         {"x": "AB"},
         "AB",
     ),
@@ -99,8 +99,8 @@ PROGRAMS = {
     "attributes": Program(
         block("Put into <:x: Plan> a plan.", "assert x.end > x.start"),
         (
-            ({"x": {"start": 3, "end": 1, "stops": []}}, "x.end = 1, x.start = 3"),
-            ({"x": {"start": 3, "end": 3, "stops": []}}, "x.end = 3"),
+            ({"x": {"start": 3, "end": 1, "stops": []}}, "x = Plan(start=3, end=1, stops=[])"),
+            ({"x": {"start": 3, "end": 3, "stops": []}}, "`x.end > x.start`"),
         ),
         {"x": {"start": 1, "end": 3, "stops": []}},
     ),
@@ -130,7 +130,7 @@ PROGRAMS = {
         "def f():\n    found = []\n    for n in (1, 2):\n"
         '        """natural\n        Double <n> into <:x: int>.\n        """\n'
         "        assert x == 2 * n\n        found.append(x)\n    return found\n",
-        (({"x": 3}, "2 * n = 2"), ({"x": 5}, "x = 5")),
+        (({"x": 3}, "n = 1"), ({"x": 5}, "x = 5")),
         None,
         [2, 4],
     ),
@@ -138,7 +138,7 @@ PROGRAMS = {
         "def f():\n    for n in (1,):\n"
         '        """natural\n        Double <n> into <:x: int>, or break.\n        """\n'
         "        assert x == 2 * n\n        return x\n",
-        (({"x": 3}, "2 * n = 2"), ({"x": 5}, "x = 5")),
+        (({"x": 3}, "n = 1"), ({"x": 5}, "x = 5")),
         {"x": 2},
         2,
     ),
@@ -146,7 +146,7 @@ PROGRAMS = {
         "class Box:\n    def __init__(self):\n        self.__top = 5\n\n    def fill(self):\n"
         '        """natural\n        Put a number into <:x: int>.\n        """\n'
         "        assert x < self.__top\n        return x\n\n\ndef f():\n    return Box().fill()\n",
-        (({"x": 7}, "self.__top = 5"), ({"x": 5}, "x = 5")),
+        (({"x": 7}, "`x < self.__top`"), ({"x": 5}, "x = 5")),
         {"x": 1},
         1,
     ),
@@ -154,7 +154,7 @@ PROGRAMS = {
         "class Box:\n    top = 5\n\n    def fill(self):\n"
         '        """natural\n        Put a number into <:x: int>.\n        """\n'
         "        assert x < __class__.top\n        return x\n\n\ndef f():\n    return Box().fill()\n",
-        (({"x": 7}, "__class__.top = 5"), ({"x": 5}, "x = 5")),
+        (({"x": 7}, "`x < __class__.top`"), ({"x": 5}, "x = 5")),
         {"x": 1},
         1,
     ),
@@ -186,19 +186,22 @@ PROGRAMS = {
     ),
     "a counter": Program(
         block("Put words into <:x: list[str]>.", "assert len(set(x)) == len(x)"),
-        (({"x": ["a", "a"]}, "len(set(x)) = 1"), ({"x": ["b", "c", "b"]}, "len(x) = 3")),
+        (
+            ({"x": ["a", "a"]}, "`len(set(x)) == len(x)`"),
+            ({"x": ["b", "c", "b"]}, "x = ['b', 'c', 'b']"),
+        ),
         {"x": ["a", "b"]},
         ["a", "b"],
     ),
     "an exception in the assert": Program(
         block("Put words into <:x: list[str]>.", 'assert x[0] == "a"'),
-        (({"x": []}, "raises IndexError"), ({"x": ["b"]}, "x[0] = 'b'")),
+        (({"x": []}, "raises IndexError"), ({"x": ["b"]}, "x = ['b']")),
         {"x": ["a"]},
         ["a"],
     ),
     "a method that None does not have": Program(
         block("Put a code into <:x: str>.", r"assert re.match(r'[A-Z](\d)', x).group(1) > '4'"),
-        (({"x": "a1"}, "raises AttributeError: 'NoneType'"), ({"x": "A3"}, "= '3'")),
+        (({"x": "a1"}, "raises AttributeError: 'NoneType'"), ({"x": "A3"}, "x = 'A3'")),
         {"x": "B7"},
         "B7",
     ),
@@ -208,13 +211,13 @@ PROGRAMS = {
             "assert x == max(n, key=n.get)\nassert all(map(int.from_bytes, [b'a'])) and list(map(x.startswith, 'a')) == [True]",
             "def f(n={'b': 1, 'ab': 2, 'c': 0}):",
         ),
-        (({"x": "b"}, "max(n, key=n.get) = 'ab'"), ({"x": "c"}, "x = 'c'")),
+        (({"x": "b"}, "n = {'b': 1, 'ab': 2, 'c': 0}"), ({"x": "c"}, "x = 'c'")),
         {"x": "ab"},
         "ab",
     ),
     "a chain and a lambda": Program(
         block("Put numbers into <:x: list[int]>.", "assert 0 < min(x, key=lambda n: -n) <= 5"),
-        (({"x": [9]}, "= 9"), ({"x": [-3]}, "= -3")),
+        (({"x": [9]}, "x = [9]"), ({"x": [-3]}, "x = [-3]")),
         {"x": [1, 5]},
         [1, 5],
     ),
@@ -528,6 +531,14 @@ def test_the_assert_of_the_program_decides_where_effects_are_possible() -> None:
         load(text)["f"]()
 
 
+def test_an_assert_below_a_call_of_a_function_is_checked() -> None:
+    asserts = "assert json.loads(x)\nassert ok(x) and x\nassert x > '3'"
+    head = HEAD + "import json\n\n\ndef ok(x):\n    return x\n\n\n"
+    model = njrt.Scripted([{"x": "1"}, {"x": "4"}], protocol="text")
+    with njrt.using(model=model):
+        assert load(head + block("Put a digit into <:x: str>.", asserts))["f"]() == "4"
+
+
 ORDERED = {
     "a name that an assert binds": ("assert (n := x + 1) > 4\nassert n == x + 1", "return n"),
     "what an assert changes": ("assert left.pop() == x - 3\nassert not left and x", "return x + 1"),
@@ -600,7 +611,7 @@ left = list(rows)
     ("assertion", "shown"),
     [
         ("x % 2", "x = 4"),
-        ("not x % 2 == 0", "x % 2 = 0"),
+        ("not x % 2 == 0", "x = 4"),
         ("(x + n) % 2", "x = 4, n = 2"),
         ("x > 5 if n else x == 0", "n = 2, x = 4"),
         ("[each for each in (x,) if each > 5]", "x = 4"),
@@ -624,7 +635,7 @@ def test_a_long_message_is_cut() -> None:
 
 
 def test_code_that_has_run_is_not_to_be_written_anew() -> None:
-    replies = [run("rows.append(2)", done=True)] * 3 + [run("rows.append(3)", done=True)]
+    replies = [run("rows[-1] = 2", done=True)] * 3 + [run("rows.append(3)", done=True)]
     model = njrt.Scripted(replies, protocol="text")
     text = block("Append 3 to <rows>.", "assert rows[-1] == 3", "def f(rows: list[int]):")
     with njrt.using(model=model):

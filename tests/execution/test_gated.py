@@ -628,10 +628,10 @@ def test_the_time_of_a_decision_is_not_the_codes(policy: str) -> None:
 
 
 def test_a_person_is_asked_about_some_functions() -> None:
-    approve = njrt.approve(calls=[pay], otherwise="reject")
-    found = play("receipts.append(give('3'))\npay(orders[0])", "guarded", intercept=approve)
+    approve = njrt.approve(calls=[pay])
+    with pytest.raises(njrt.ConfigurationError, match="there is no terminal"):
+        play("receipts.append(give('3'))\npay(orders[0])", "guarded", intercept=approve)
     assert PAID == ["3"]
-    assert found == [3]
     with pytest.raises(njrt.ConfigurationError, match="is not gated"):
         njrt.approve(calls=[helper])
     with pytest.raises(njrt.ConfigurationError, match="is not gated"):
@@ -639,7 +639,7 @@ def test_a_person_is_asked_about_some_functions() -> None:
     with pytest.raises(njrt.ConfigurationError, match="empty"):
         njrt.approve(calls=[])
     wrong: Any
-    for wrong in ({"calls": 3}, {"calls": pay}, {"calls": "pay"}, {"decisions": 3}):
+    for wrong in ({"calls": 3}, {"calls": pay}, {"calls": "pay"}, {"changes": 3}):
         with pytest.raises(njrt.ConfigurationError, match=f"njrt.approve: {next(iter(wrong))} is"):
             njrt.approve(**wrong)
 

@@ -11,11 +11,8 @@ import pytest
 
 import njrt
 from njc.debug.trace_lines import BeganLine, read_trace
-from njrt.data.decisions import Accept, PendingEffect
 from njrt.data.private_files import drop_cut_line, end_last_line
-from njrt.effects import Run
 from njrt.events import Began
-from njrt.guests.approval.file import ApprovalsFile
 from njrt.log.recorder import Recorder
 from njrt.log.recording_file import RecordedTouch, read_recording
 from njrt.log.recording_place import RecordingFile
@@ -66,18 +63,6 @@ def read_events(path: Path) -> Numbers:
     return [int(line.run) for line in read_trace(path) if isinstance(line, BeganLine)]
 
 
-def add_decision(path: Path, number: int) -> None:
-    effect = Run(f"ü = {number}", False)
-    pending = PendingEffect(
-        *("r", None, "m.njpy:1", 1, number, effect, "direct", "Do.", False), dict
-    )
-    ApprovalsFile(path).add(pending, Accept(), "once")
-
-
-def read_decisions(path: Path) -> Numbers:
-    return [int(line.effect["code"].split()[-1]) for line in ApprovalsFile(path).lines]
-
-
 def add_benchmark_run(path: Path, number: int) -> None:
     line = json.loads(RESULTS.read_text("utf-8").split("\n")[0])
     (run,) = read_results([json.dumps(line | {"started": f"ü{number}"})]).runs
@@ -100,7 +85,6 @@ STORES: dict[str, tuple[str, Add, Callable[[Path], Numbers]]] = {
     "replies of a recording": (HEADER.replace(', "unfinished": true', ""), add_reply, read_replies),
     "calls of a recording": (HEADER, add_call, read_calls),
     "trace": ("", add_event, read_events),
-    "decisions": ("", add_decision, read_decisions),
     "benchmark": ("", add_benchmark_run, read_benchmark_runs),
 }
 

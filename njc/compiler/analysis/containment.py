@@ -36,7 +36,7 @@ _MADE_BY_CODE = frozenset(
 
 PLAIN_CLASSES = frozenset(
     {
-        *(f"collections.{it}" for it in ("ChainMap", "Counter", "OrderedDict", "defaultdict")),
+        *(f"collections.{it}" for it in ("Counter", "OrderedDict", "defaultdict")),
         *("collections.deque", "decimal.Decimal", "fractions.Fraction", "uuid.UUID"),
         *(f"datetime.{it}" for it in ("date", "datetime", "time", "timedelta", "timezone")),
     }

@@ -50,7 +50,7 @@ _WARNINGS = (
     "NJ004 NJ005 NJ103 NJ203 NJ204 NJ205 NJ208 NJ209 NJ210 NJ211 NJ213 NJ215 NJ217 NJ218 NJ301"
     " NJ302 NJ303 NJ305 NJ306"
 )
-_HINTS = "NJ304 NJ307 NJ310"
+_HINTS = "NJ304 NJ310"
 
 FATAL = frozenset(_FATAL.split())
 """Errors that leave nothing to compile, so that `# njc: ignore` cannot silence them."""

@@ -3,7 +3,7 @@
     assert plan.end > plan.start, "it ends early"
 
     find_breach(...)    "`plan.end > plan.start` (it ends early) must be true, and is not:
-                        plan.end = 3, plan.start = 5"
+                        plan = Plan(start=5, end=3)"
 
 The program's own assert still runs after the block, so an assert is evaluated here only if its
 text merely computes: names, attributes, items, operators, builtins such as `len`, and methods with
@@ -18,7 +18,7 @@ import ast
 import builtins
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,19 +31,22 @@ from njrt.execution.interruptions import is_interruption
 from njrt.values.introspection import find_member, is_user_class
 
 Render = Callable[[str, Any], str]
-"""Writes the value of an expression, redacted."""
+"""Writes the value of a variable, redacted."""
 
 MAX_VALUES = 4
-"""Most values of a failed assert that the model is shown."""
+"""Most variables of a failed assert that the model is shown."""
 
 
 class UnknownEffectError(Exception):
-    """An expression may do more than compute."""
+    """An expression may do more than compute: only by calling functions (`calls`), or otherwise."""
+
+    def __init__(self, calls: bool) -> None:
+        self.calls = calls
 
 
 @record
 class Breach:
-    """A failed assert: its condition, its message in parentheses, and the values in it."""
+    """A failed assert: its condition, its message in parentheses, and the variables in it."""
 
     condition: str
     reason: str = ""
@@ -79,14 +82,17 @@ class Contract:
             try:
                 for part in test.values if is_and else [test]:  # type: ignore[attr-defined]
                     if not self._evaluate(part, names):
-                        return self._describe(text, part, message, names, render)
-            except (UnknownEffectError, NameError):  # what no reply can mend is the program's error
+                        return self._describe(part, message, names, render)
+            except UnknownEffectError as error:
+                if not error.calls:  # the asserts below may need what it does
+                    return None
+            except NameError:  # what no reply can mend is the program's error
                 return None
             except Exception as error:
                 if is_interruption(error):
                     raise
                 says = f"it raises {type(error).__name__}: {error}"
-                return Breach(_quote(text, part), state=says)
+                return Breach(_quote(part), state=says)
         return None
 
     def _read_names(self) -> dict[str, Any]:
@@ -106,25 +112,20 @@ class Contract:
         return made["evaluate"](names.get("__class__"))
 
     def _describe(
-        self,
-        assertion: str,
-        test: ast.expr,
-        message: ast.expr | None,
-        names: dict[str, Any],
-        render: Render,
+        self, test: ast.expr, message: ast.expr | None, names: dict[str, Any], render: Render
     ) -> Breach:
         reason = ""
         if message is not None:
             with suppress(Exception):
                 reason = f" ({self._evaluate(message, names)})"
-        values: dict[str, str] = {}
-        for operand in _list_operands(test):
-            shown = _find_source(assertion, operand)
-            with suppress(Exception):  # such as a name that only a comprehension binds
-                value = self._evaluate(operand, names)
-                if not (callable(value) or isinstance(value, ModuleType)):
-                    values[shown] = f"{shown} = {render(shown, value)}"
-        return Breach(_quote(assertion, test), reason, ", ".join([*values.values()][:MAX_VALUES]))
+        read = dict.fromkeys(node.id for node in ast.walk(test) if isinstance(node, ast.Name))
+        values = {name: names[name] for name in read if name in names}
+        shown = [
+            f"{name} = {render(name, value)}"
+            for name, value in values.items()
+            if not (callable(value) or isinstance(value, ModuleType))
+        ]
+        return Breach(_quote(test), reason, ", ".join(shown[:MAX_VALUES]))
 
 
 def make_contract(
@@ -146,20 +147,33 @@ def make_contract(
 
 def _check_effects(expression: ast.expr, values: Mapping[str, Any]) -> None:
     """Raise UnknownEffectError if an expression uses more than what computes, or an iterator."""
-    for node in ast.walk(expression):
-        match node:
-            case ast.Call(func=function, args=args, keywords=keywords):
-                handed = [*args, *(keyword.value for keyword in keywords)]
-                is_known = _only_computes(function, values)
-                is_known = is_known and not any(_is_function(part, values) for part in handed)
-            case ast.Subscript(ast.Name(name)):  # an item may be added
-                is_known = not isinstance(values.get(name), defaultdict)
-            case ast.Name(name) if name in values:  # an iterator would be used up
-                is_known = not find_member(type(values[name]), "__next__")
-            case _:
-                is_known = not isinstance(node, ast.NamedExpr | ast.Await | ast.Yield)
-        if not is_known:
-            raise UnknownEffectError
+    unknown = [node for node in ast.walk(expression) if not _is_known(node, values)]
+    if unknown:
+        raise UnknownEffectError(all(_calls_function(node, values) for node in unknown))
+
+
+def _is_known(node: ast.AST, values: Mapping[str, Any]) -> bool:
+    match node:
+        case ast.Call(func=function, args=args, keywords=keywords):
+            handed = [*args, *(keyword.value for keyword in keywords)]
+            is_known = _only_computes(function, values)
+            return is_known and not any(_is_function(part, values) for part in handed)
+        case ast.Subscript(ast.Name(name)):  # an item may be added
+            return not isinstance(values.get(name), defaultdict)
+        case ast.Name(name) if name in values:  # an iterator would be used up
+            return not find_member(type(values[name]), "__next__")
+        case ast.comprehension(is_async=is_async):
+            return not is_async
+    return not isinstance(node, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom)
+
+
+def _calls_function(node: ast.AST, values: Mapping[str, Any]) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(ast.Name(name))):
+            return isinstance(values.get(name), ModuleType)
+        case ast.Call(func=function):
+            return isinstance(function, ast.Name)
+    return False
 
 
 def _only_computes(function: ast.expr, values: Mapping[str, Any]) -> bool:
@@ -201,30 +215,5 @@ def _compile(text: str, class_name: str | None) -> CodeType:
     return compile(inside if class_name else f"evaluate = {function}", "<contract>", "exec")
 
 
-def _find_source(assertion: str, part: ast.expr) -> str:
-    """Return a part of an assert as its author wrote it."""
-    found = ast.get_source_segment(f"assert {assertion}", part) if hasattr(part, "lineno") else None
-    return " ".join((found or ast.unparse(part)).split("\n"))
-
-
-def _quote(assertion: str, part: ast.expr) -> str:
-    return f"`{_find_source(assertion, part)}`"
-
-
-def _list_operands(test: ast.AST) -> Iterator[ast.expr]:
-    """Yield the expressions with values that explain the result of a test: operands and names."""
-    match test:
-        case ast.Compare(left=left, comparators=others):
-            yield from (it for it in (left, *others) if _has_name(it))
-        case ast.Name() | ast.Attribute() | ast.Subscript():
-            yield test
-        case ast.Call(func=ast.Attribute(value=owner), args=args):
-            for part in (owner, *args):
-                yield from _list_operands(part)
-        case _:
-            for child in ast.iter_child_nodes(test):
-                yield from _list_operands(child)
-
-
-def _has_name(expression: ast.expr) -> bool:
-    return any(isinstance(node, ast.Name) for node in ast.walk(expression))
+def _quote(part: ast.expr) -> str:
+    return f"`{ast.unparse(part)}`"

@@ -247,7 +247,7 @@ FLAGS = ("--no-index", "--no-build-isolation", "--no-compile", "--disable-pip-ve
 PROJECT_STEPS = ("init shop", "check shop", "build shop/src -o out")
 SOURCES = {
     "path": ("{clone}/runtime", "{clone}"),
-    "extras": ("{clone}/runtime[approve]", "{clone}[approve]"),
+    "extras": ("{clone}/runtime[otel]", "{clone}[otel]"),
     "editable": ("-e", "{clone}/runtime", "-e", "{clone}"),
     "git": ("git+file://{clone}#subdirectory=runtime", "git+file://{clone}"),
 }
@@ -272,6 +272,8 @@ def test_a_clone_is_installed_in_one_line(clone: Path, tmp_path: Path, source: s
     place.link(*RUNTIME["dependencies"], "click", "hatchling", "packaging", "pytest", "rich")
     if source == "editable":
         place.link("editables")  # of hatchling
+    if source == "extras":
+        place.link("opentelemetry-api")
     words = [word.format(clone=clone) for word in SOURCES[source]]
     pip = (sys.executable, "-m", "pip", "--python", place.interpreter)
     run_command(*pip, "install", *FLAGS, *words)

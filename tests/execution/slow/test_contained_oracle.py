@@ -218,11 +218,8 @@ class Writer:
             case 6:
                 names = ["vector", "n", "nested", "result", "queue", "some"]
                 text = f"{self.pick(names)} {self.pick(['+=', '-=', '*=', '|='])} {value()}"
-            case 7:
+            case 7 | 8:
                 text = f"for q in {value()}:\n{inside()}\n{margin}    other = q"
-            case 8:
-                last = self.pick(["pass", "raise KeyError(1)", "raise Sub(3)", "other = z"])
-                text = f"with manager as z:\n{inside()}\n{margin}    {last}"
             case 9 | 10 | 11:
                 end = self.pick(["1 / 0", "raise error", f"fail({self.pick(RAISING)!r})"])
                 kind = self.pick(["Exception", "Plain", "(KeyError, ValueError)", "OSError"])

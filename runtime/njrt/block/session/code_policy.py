@@ -89,7 +89,7 @@ def find_earlier_reason(policy: Policy | None, file: str, session: Session) -> s
         return "njc 0.2 has compiled this file; build it again"
     found = session.record.recorder.policy if session.record else None
     if session.record and (found == "guarded" or (found == "" and policy is None)):
-        return f"it did when {session.record.path} was recorded"
+        return f"it did when {session.record.recorder.place.name} was recorded"
     return ""
 
 

@@ -119,18 +119,18 @@ class DecidingRun(BaseRun):
         )
         given = opening, decision, options.authority != "strict", prompt.redact, self.asked
         if record is not None:
-            if record.has_reply(next(ask_questions(*given)).messages):
+            if record.recorder.has_reply(next(ask_questions(*given)).messages):
                 return ask_questions(*given)
-            if record.has_reply((UserMessage(prompt.text, prompt.attachments),)):
+            if record.recorder.has_reply((UserMessage(prompt.text, prompt.attachments),)):
                 return None
         is_wanted = bool(options.decide) or options.sure is not None
-        is_replay = record is not None and record.is_replay
+        is_replay = record is not None and not record.recorder.records
         may_ask = is_wanted and (is_replay or can_decide(self.session.model))
         return ask_questions(*given) if may_ask else None
 
     def _check_unsure(self, is_decision: bool) -> None:
         """Raise ConfigurationError if nothing could follow an answer without a probability."""
-        has_decisions = self.record is not None and self.record.has_decisions
+        has_decisions = self.record is not None and self.record.recorder.has_decisions
         match self.block.options.unsure:
             case "ask" if all(map(is_observer, self.interceptors)) and not has_decisions:
                 raise ConfigurationError(

@@ -31,7 +31,7 @@ from njrt.data.decisions import (
 from njrt.data.message_json import hash_conversation
 from njrt.effects import Touch
 from njrt.errors import ConfigurationError, InterceptorError, NaturalError, Paused
-from njrt.messages import Message, Reply, Request
+from njrt.messages import Reply, Request
 from njrt.models.model import Ask
 from njrt.values.effect_json import effect_to_json
 
@@ -58,24 +58,6 @@ class DecisionRecord:
         self.recorder = recorder
         self._request: Request | None = None
         self._count = 0
-
-    @property
-    def has_decisions(self) -> bool:
-        return self.recorder.has_decisions
-
-    @property
-    def is_replay(self) -> bool:
-        """Whether no model is asked."""
-        return not self.recorder.records
-
-    def has_reply(self, messages: Sequence[Message]) -> bool:
-        """Return whether the recording has the next reply to a conversation."""
-        return self.recorder.has_reply(messages)
-
-    @property
-    def path(self) -> str:
-        """The recording's file or stored name."""
-        return self.recorder.place.name
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
         """Note which conversation the next effects follow."""

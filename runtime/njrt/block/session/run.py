@@ -216,7 +216,7 @@ class BaseRun(ABC):
         number, touches = session.meter.count_effect(), self.scope.touches if self.scope else 0
         decisions: tuple[InterceptorDecision, ...] = ()
         served = effect
-        has_decisions = self.record is not None and self.record.has_decisions
+        has_decisions = self.record is not None and self.record.recorder.has_decisions
         if (self.interceptors or has_decisions) and not isinstance(effect, Refusal):
             with session.meter.stopped():
                 interception = yield self.describe(effect, turn, number)

@@ -179,7 +179,7 @@ def make_ending_error(decision: Abort | Pause, interceptor: str, session: Sessio
     where = session.place or "njrt.llm"
     if isinstance(decision, Abort):
         return decision.error or PolicyError(f"{where}: aborted by the interceptor `{interceptor}`")
-    path = session.record.path if session.record else None
+    path = session.record.recorder.place.name if session.record else None
     way = (
         f"run the program again with the recording {path} to continue"
         if path

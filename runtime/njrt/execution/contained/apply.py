@@ -1,7 +1,7 @@
 """Apply the changes of contained code to the program's objects, whole or not at all.
 
-    apply_delta(table, delta, rules)        the changes, to be undone if the piece fails
-    apply_delta(table, forged, rules)       WireError or StateError, and nothing has changed
+    apply_delta(table, delta, program)        the changes, to be undone if the piece fails
+    apply_delta(table, forged, program)       WireError or StateError, and nothing has changed
     undo(done)                              what the code has changed, unless it was changed again
 
 The child is not trusted. Everything is checked before the first object is touched: the form of
@@ -13,7 +13,7 @@ attribute may be set. If applying fails all the same, such as by the program's `
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from njrt.data.records import record
 from njrt.execution.contained.contents import (
@@ -30,19 +30,12 @@ from njrt.execution.contained.state import Table
 from njrt.execution.contained.wire import Data
 from njrt.values.introspection import set_raw
 
+if TYPE_CHECKING:
+    from njrt.execution.contained.program import Program
+
 
 class ConflictError(Exception):
     """The program and the code have changed the same thing at the same time."""
-
-
-class Rules(Protocol):
-    """What the block may change."""
-
-    def check_change(self, number: int, value: Any) -> None:
-        """Raise StateError unless the object with this number may change."""
-
-    def check_attribute(self, value: Any, name: str, new: Any) -> None:
-        """Raise StateError unless an attribute may get this value, or be deleted (`MISSING`)."""
 
 
 @record
@@ -77,7 +70,7 @@ Decide = Callable[[Delta, Sequence[Difference]], Delta]
 
 
 def apply_delta(
-    table: Table, data: Data, rules: Rules, decide: Decide | None = None
+    table: Table, data: Data, program: Program, decide: Decide | None = None
 ) -> tuple[list[Done], Delta, Delta]:
     """Apply changes, and give numbers to the new objects.
 
@@ -89,10 +82,10 @@ def apply_delta(
     asked = delta = read_delta(table, data)
     images: list[tuple[Difference, Image]] = []
     try:
-        changes = _check(table, delta, rules)
+        changes = _check(table, delta, program)
         if decide is not None:
             delta = decide(asked, changes)
-            changes = changes if delta is asked else _check(table, delta, rules)
+            changes = changes if delta is asked else _check(table, delta, program)
         images += [(it, _take_image(it.value, it.tag)) for it in changes]
         for change in changes:
             _change(change, setattr, delattr)
@@ -107,18 +100,18 @@ def apply_delta(
     return done, asked, delta
 
 
-def _check(table: Table, delta: Delta, rules: Rules) -> list[Difference]:
+def _check(table: Table, delta: Delta, program: Program) -> list[Difference]:
     """Return the changes if everything is allowed."""
     elsewhere = table.find_changed() if delta.changed else {}
     for number, (names, values) in enumerate(delta.images, len(table.known)):
         if table.kinds[number][0] in ("object", "error"):
             for name, new in zip(names, values[len(values) - len(names) :], strict=True):
-                rules.check_attribute(table.objects[number], name, new)
+                program.check_attribute(table.objects[number], name, new)
     changes = [*list_differences(table, delta.changed)]
     for change in changes:
-        rules.check_change(change.number, change.value)
+        program.check_change(change.number, change.value)
         for name, new in change.parts.values() if change.tag == "object" else ():
-            rules.check_attribute(change.value, name, new)
+            program.check_attribute(change.value, name, new)
         if change.number in elsewhere:
             _check_conflict(table, change, elsewhere[change.number])
     return changes

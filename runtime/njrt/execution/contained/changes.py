@@ -15,7 +15,7 @@ from typing import Any
 from njrt.data.records import record, replace
 from njrt.errors import InterceptorError
 from njrt.execution.contained.apply import Difference, list_differences
-from njrt.execution.contained.contents import MISSING, SEQUENCES, Image, StateError, find_reader
+from njrt.execution.contained.contents import MISSING, SEQUENCES, Image, StateError
 from njrt.execution.contained.making import Delta
 from njrt.execution.contained.program import Program
 from njrt.execution.contained.state import Table
@@ -63,13 +63,6 @@ def list_changes(
         if seen[change.path] > 1:
             found[position] = replace(change, path=f"{change.path} ({seen[change.path]})")
     return found
-
-
-def list_set(table: Table, names: Mapping[str, Any], owner: Any, name: str, value: Any) -> Change:
-    """Return the change of an attribute that is set by a call, as by a property."""
-    path = _find_paths(table, names).get(table.numbers.get(id(owner), -1))
-    was = find_reader(type(owner))(owner).get(name, MISSING)
-    return Change(f"{path or type(owner).__name__}.{name}", was, value)
 
 
 def edit_changes(delta: Delta, changes: Sequence[Change], edits: Mapping[str, Any]) -> Delta:

@@ -1,7 +1,7 @@
 """The child: running one piece of code on its own copies of the program's objects.
 
     ["start", {...}, delta]                from the program: code, names, objects
-    ["call", delta, target, args, ...]     to the program: what has changed so far, and a call
+    ["call", delta, target, args, named]   to the program: what has changed so far, and a call
     ["end", delta, 3, None]                to the program: the code ended by `break`
 
 The program's names are variables here. Each message carries the outputs that the code has bound,
@@ -24,7 +24,7 @@ from njrt.execution.contained import rebuild
 from njrt.execution.contained.apply import update
 from njrt.execution.contained.contents import MISSING, StateError
 from njrt.execution.contained.known import list_codes
-from njrt.execution.contained.loop import ChildLoop, run_coroutine
+from njrt.execution.contained.loop import run_coroutine
 from njrt.execution.contained.objects import Objects, describe_error
 from njrt.execution.contained.state import UNBOUND
 from njrt.execution.contained.wire import Connection, Data, set_decimal_context
@@ -47,7 +47,7 @@ class _Output(io.TextIOBase):
 
 
 class Child(Objects):
-    """A piece of code in its process (state: names, how it ends, calls that have not ended)."""
+    """A piece of code in its process (state: names, how it ends)."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(self.call)
@@ -58,8 +58,6 @@ class Child(Objects):
         self.known: dict[str, Any] = {}
         self.raised = RaisedError()
         self.is_filling = False
-        self.loop: ChildLoop | None = None
-        self.calls = 0
 
     # ── talking to the program ───────────────────────────────────────────────────────────────────
 
@@ -68,8 +66,11 @@ class Child(Objects):
         if self.is_filling:
             raise StateError("objects whose class computes `__hash__` by a call cannot be keys")
         if is_async:
-            return self._start(target, args, named)
-        return self.ask("call", *self._encode_call(target, args, named), None)
+            return self._call_later(target, args, named)
+        return self.ask("call", *self._encode_call(target, args, named))
+
+    async def _call_later(self, target: list[Any], args: Any, named: Any) -> Any:
+        return self.ask("call", *self._encode_call(target, args, named))
 
     def _encode_call(self, target: list[Any], args: Any, named: Any) -> list[Data]:
         kind, *parts = target
@@ -77,41 +78,13 @@ class Child(Objects):
         try:
             if kind in ("method", "get", "set"):
                 parts[0] = self.table.encode(parts[0])
-            is_exit = parts[-1] in ("__exit__", "__aexit__") and args[0] is not None
-            values = [self.encode_error(args[0])] if is_exit else [*map(encode, args)]
+            values = [*map(encode, args)]
             options = {key: encode(value) for key, value in named.items()}
             delta = self._take("output")
         except StateError as error:
             self.table.forget_added()
             raise TypeError(str(error)) from None
         return [delta, [kind, *parts], values, options]
-
-    async def _start(self, target: list[Any], args: Any, named: Any) -> Any:
-        if self.loop is None:
-            raise TypeError("`await` needs an async block")
-        self.calls += 1
-        number = self.calls
-        self.ask("call", *self._encode_call(target, args, named), number)
-        future = self.loop.create_future()
-        self.loop.waiting[number] = future
-        try:
-            return await future
-        finally:
-            if self.loop.waiting.pop(number, None) is not None:
-                self.ask("cancel", None, number)
-
-    def wait(self, timeout: float | None) -> None:
-        """Wait until a call of the program has ended."""
-        assert self.loop is not None
-        try:
-            delta = self._take("output")
-        except TypeError:
-            delta = None
-        reply = self.ask("wait", delta, timeout)
-        for number, is_error, value in reply or []:
-            future = self.loop.waiting.pop(number, None)
-            if future is not None and not future.done():
-                (future.set_exception if is_error else future.set_result)(value)
 
     def ask(self, kind: str, *parts: Any) -> Any:
         """Send a message; return the program's answer, or raise its exception."""
@@ -123,8 +96,6 @@ class Child(Objects):
             match answer:
                 case "result":
                     return decode(value)
-                case "ended":
-                    return [(number, is_error, decode(it)) for number, is_error, it in value]
                 case "error":
                     raise decode(value)
 
@@ -246,8 +217,7 @@ class Child(Objects):
         try:
             result = function()
             if isinstance(result, Coroutine):
-                self.loop = ChildLoop(self.wait)
-                result = run_coroutine(self.loop, result)
+                result = run_coroutine(result)
             kind, value = result if result is not None else (0, None)
             self._send_end(kind, value)
         except BaseException as error:

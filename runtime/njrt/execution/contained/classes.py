@@ -33,8 +33,8 @@ from njrt.values.introspection import (
 
 _BINARY = split_words("add and floordiv lshift matmul mod mul or pow rshift sub truediv xor divmod")
 _CALLED = split_words(
-    """eq ne lt le gt ge hash len iter next contains getitem setitem delitem bool call enter exit
-    aenter aexit aiter anext str repr format getattr missing reversed index int float abs neg pos
+    """eq ne lt le gt ge hash len iter next contains getitem setitem delitem bool call
+    aiter anext str repr format getattr missing reversed index int float abs neg pos
     invert round"""
 )
 SPECIAL = frozenset(

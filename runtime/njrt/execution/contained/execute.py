@@ -11,9 +11,7 @@ elsewhere it waits in this thread, and so never suspends.
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from njrt.data.coroutines import run_without_waiting
@@ -58,19 +56,25 @@ async def aexecute_contained(snippet: Snippet, seconds: float | None) -> Executi
         return await await_with_timeout(seconds, piece.converse())
 
 
+class Shown:
+    """The last value of a piece of code that cannot cross, as its text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
 class Piece:
-    """A piece of code and its child (state: the session, running calls, entered managers)."""
+    """A piece of code and its child (state: the session, the calls so far)."""
 
     def __init__(self, snippet: Snippet, child: ChildProcess, is_async: bool) -> None:
         self.snippet, self.scope, self.child = snippet, snippet.scope, child
         self.names = Names(snippet)
         self.session = Session(self.names)
         self.is_async = is_async
-        self.tasks: dict[int, tuple[asyncio.Future[Any], bool]] = {}
-        """What has been started, by number, and whether the code may change its result."""
         self.calls: list[str] = []
-        self.entered: list[tuple[Data, Callable[[BaseException | None], Any]]] = []
-        """The program's context managers that the code has entered, and how they are left."""
 
     # ── the conversation ─────────────────────────────────────────────────────────────────────────
 
@@ -79,7 +83,7 @@ class Piece:
 
         An exception that must leave the block ends the code where it is: its handlers do not run.
         """
-        is_kept, ended = False, None
+        is_kept = False
         try:
             self._start()
             while True:
@@ -91,31 +95,18 @@ class Piece:
                     case ["failed", delta, data, list(frames), bool(is_own), *rest]:
                         is_kept = is_own or self.snippet.raises_mistakes
                         return self._fail(delta, data, read_frames(frames), is_own, rest)
-                    case ["wait", delta, timeout] if self.is_async:
-                        await self._wait(delta, timeout)
+                    case ["call", delta, target, list(args), dict(named)]:
+                        await self._answer(delta, target, args, named)
                     case message:
                         self._serve(message)
         except _ENDINGS as error:
-            is_kept, ended = False, error
+            is_kept = False
             if leaves_block(error):
                 raise
             return self._refuse(_explain(error))
         finally:
             if not is_kept:
                 self.session.undo()
-            await self._leave_managers(sys.exception() or ended)
-            if tasks := [task for task, _ in self.tasks.values()]:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _leave_managers(self, error: BaseException | None) -> None:
-        """Leave what code has entered that ended before it could do that."""
-        for _, leave in reversed(self.entered):
-            with suppress(Exception):
-                left = leave(error)
-                if hasattr(type(left), "__await__"):
-                    await left
 
     async def _await_message(self) -> Data:
         """Wait for a message on the event loop."""
@@ -163,16 +154,6 @@ class Piece:
         match message:
             case None:
                 raise WireError("the child has ended")
-            case ["call", delta, target, list(args), dict(named), None]:
-                self._answer(delta, target, args, named, None)
-            case ["call", delta, target, list(args), dict(named), int(number)] if (
-                self.is_async and number not in self.tasks
-            ):
-                self._answer(delta, target, args, named, number)
-            case ["cancel", None, int(number)]:
-                if number in self.tasks:
-                    self.tasks.pop(number)[0].cancel()
-                self._reply()
             case ["print", None, str(text), str(end)]:
                 self.scope.transcript.print(text, end=end)
                 self._reply()
@@ -211,79 +192,32 @@ class Piece:
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────
 
-    def _answer(
-        self, delta: Data, target: Data, args: Data, named: Data, number: int | None
-    ) -> None:
-        """Apply what the code has changed, and make a call, or start one with a number."""
+    async def _answer(self, delta: Data, target: Data, args: Data, named: Data) -> None:
+        """Apply what the code has changed, and make a call; await it in an async block."""
         self.scope.touches += 1
         self.session.commit(delta)
         try:
             function, is_writable = self.session.program.find_call(target)
-            values = [*map(self.session.decode, args)]
-            options = {key: self.session.decode(value) for key, value in named.items()}
-            if target[0] == "set" and len(values) == 1:
-                owner = self.session.decode(target[1])
-                values = [self.session.decide_value(owner, target[2], values[0])]
+            decode = self.session.program.table.decode
+            values = [*map(decode, args)]
+            options = {key: decode(value) for key, value in named.items()}
         except StateError as error:
             self._send_error(TypeError(str(error)))
             return
         is_named = target[0] != "get" and str(target[-1])[:1] != "_"
         if is_named and len(self.calls) <= _MOST_LISTED:
             self.calls.append(describe_call(function, target, values, options))
-        self._note_exit(target)
         try:
             result = function(*values, **options)
+            if self.is_async and hasattr(type(result), "__await__"):
+                result = await result
         except BaseException as error:
             self._send_error(error)
             return
-        if number is not None:
-            self._start_task(number, result, is_writable, target)
-            self._reply()
-            return
-        self._note_enter(target)
         try:
             self._send("result", lambda encode: encode(result), is_writable)
         except StateError as error:
             self._send_error(TypeError(str(error)))
-
-    def _note_enter(self, target: Data) -> None:
-        if target[-1] in ("__enter__", "__aenter__"):
-            self.entered.append((target[1], self.session.program.find_exit(target)))
-
-    def _note_exit(self, target: Data) -> None:
-        if target[-1] in ("__exit__", "__aexit__"):
-            left = [it for it in self.entered if it[0] == target[1]]
-            self.entered = [it for it in self.entered if it not in left[-1:]]
-
-    def _start_task(self, number: int, result: Any, is_writable: bool, target: Data) -> None:
-        async def wait() -> Any:
-            value = await result if hasattr(type(result), "__await__") else result
-            self._note_enter(target)
-            return value
-
-        self.tasks[number] = asyncio.ensure_future(wait()), is_writable
-
-    async def _wait(self, delta: Data, timeout: Any) -> None:
-        """Wait until a call has ended, and answer with all that have."""
-        if delta is not None:
-            self.session.commit(delta)
-        is_number = type(timeout) in (int, float) and timeout >= 0
-        seconds = float(min(timeout, _CPU_SECONDS)) if is_number else None
-        tasks = [task for task, _ in self.tasks.values()]
-        if tasks:
-            await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        else:
-            await asyncio.sleep(_CPU_SECONDS if seconds is None else seconds)
-        done = {number: pair for number, pair in self.tasks.items() if pair[0].done()}
-        self.tasks = {number: pair for number, pair in self.tasks.items() if number not in done}
-        ended = [(number, *_read_task(task)) for number, (task, _) in done.items()]
-        for _, is_error, value in ended:
-            if is_error and leaves_block(value) and not is_cancellation(value):
-                raise value
-        is_writable = all(flag for _, flag in done.values())
-        self._send(
-            "ended", lambda encode: [[n, bad, encode(it)] for n, bad, it in ended], is_writable
-        )
 
     def _send_error(self, error: BaseException) -> None:
         """Answer with an exception; raise it if it must leave the block."""
@@ -313,7 +247,11 @@ class Piece:
 
     def _end(self, delta: Data, kind: int, data: Data) -> Execution:
         self.session.commit(delta)
-        value = self.session.decode(data)
+        match data:
+            case ["shown", str(text)]:
+                value: Any = Shown(text)
+            case _:
+                value = self.session.program.table.decode(data)
         return make_execution(kind, value, self.scope.transcript.take())
 
     def _fail(
@@ -326,7 +264,7 @@ class Piece:
                 raise WireError("unknown message")
         if is_own or self.snippet.raises_mistakes:
             self.session.commit(delta)
-            error = self.session.decode(data)
+            error = self.session.program.table.decode(data)
         else:
             error = self.session.decode_mistake(delta, data)
         if not isinstance(error, BaseException):
@@ -358,10 +296,3 @@ def _explain(error: BaseException) -> str:
         case WireError() | ConnectionError():
             return _ENDED
     return f"{_ENDED} ({error})"
-
-
-def _read_task(task: asyncio.Future[Any]) -> tuple[bool, Any]:
-    if task.cancelled():
-        return True, asyncio.CancelledError()
-    error = task.exception()
-    return (False, task.result()) if error is None else (True, error)

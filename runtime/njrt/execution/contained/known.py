@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 from njrt.execution.contained import wire
@@ -19,24 +21,15 @@ CHILD_MODULES = (IMPORTABLE_MODULES - {"typing_extensions"}) | SUBMODULES
 """The modules that a child has."""
 
 _KNOWN_MODULES = CHILD_MODULES | {"builtins", "asyncio.exceptions"}
-_OF_TYPES = {
-    found: name
-    for name, found in sorted(vars(types).items(), reverse=True)
-    if isinstance(found, type) and found.__module__ == "builtins"
+HANDED: Mapping[str, type] = {
+    it.__name__: it
+    for it in (
+        *(bool, int, float, complex, str, bytes, list, tuple, set, frozenset, dict),
+        *(date, datetime, time, timedelta, Decimal),
+    )
 }
+"""The known classes that the code may hand to the program, such as `ask(question, bool)`."""
 
-_PLAIN = {
-    "builtins": (
-        "bool bytearray bytes complex dict float frozenset int list object range set slice str"
-        " tuple"
-    ),
-    "collections": "ChainMap Counter OrderedDict defaultdict deque",
-    "datetime": "date datetime time timedelta timezone tzinfo",
-    "decimal": "Decimal",
-    "fractions": "Fraction",
-    "types": "EllipsisType NoneType NotImplementedType",
-    "uuid": "UUID",
-}
 _ENDS = (SystemExit, KeyboardInterrupt, GeneratorExit)
 """Exceptions that end a program or a generator; the guard also refuses their names."""
 
@@ -62,21 +55,7 @@ def find_known_name(cls: type) -> KnownName | None:
                 return module, path
         except (AttributeError, KeyError):
             pass
-    return ("types", _OF_TYPES[cls]) if cls in _OF_TYPES else None
-
-
-def is_plain_class(cls: type) -> bool:
-    """Return whether the code may hand this known class to the program, where anything may call it.
-
-    These are classes of plain data, abstract classes and exceptions, but none that reads attributes
-    by name or makes classes, functions or iterators.
-    """
-    if issubclass(cls, BaseException):
-        return not issubclass(cls, _ENDS) and find_known_name(cls) is not None
-    module, name = find_known_name(cls) or ("", "")
-    if module in ("collections.abc", "numbers"):
-        return name[:1] != "_"
-    return name in _PLAIN.get(module, "").split()
+    return None
 
 
 _UNSAFE = ("UnicodeDecodeError", "UnicodeEncodeError", "UnicodeTranslateError")
@@ -114,8 +93,7 @@ def resolve_known(module: str, path: str) -> type:
         found = vars(found)[name]
         if not isinstance(found, type):  # a path must not pass through a module
             raise AttributeError(path)
-    home = type.__getattribute__(found, "__module__"), found.__qualname__
-    if home != (module, path) and module != "types":
+    if (type.__getattribute__(found, "__module__"), found.__qualname__) != (module, path):
         raise AttributeError(path)
     cls: type = found
     return cls

@@ -17,8 +17,8 @@ from njrt.execution.contained import rebuild
 from njrt.execution.contained.contents import Image, Kind, StateError, list_public
 from njrt.execution.contained.known import (
     CHILD_MODULES,
+    HANDED,
     find_known_name,
-    is_plain_class,
     list_arguments,
     make_error,
 )
@@ -59,9 +59,8 @@ class Objects:
         if isinstance(value, type):
             if value in self.classes.kinds:
                 return ["class", self.classes.kinds[value][1]]
-            if is_plain_class(value):
-                return ["known", *(find_known_name(value) or ())]
-            return None
+            is_handed = HANDED.get(value.__name__) is value
+            return ["handed", value.__name__] if is_handed else None
         form, key = self.classes.kinds.get(kind, ("", ""))
         return write_member(key, value) if form == "enum" else None
 

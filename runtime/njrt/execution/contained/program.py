@@ -30,8 +30,8 @@ from njrt.execution.contained.contents import (
 )
 from njrt.execution.contained.known import (
     CHILD_MODULES,
+    HANDED,
     find_known_name,
-    is_plain_class,
     is_safe_error,
     list_arguments,
     make_error,
@@ -162,8 +162,8 @@ class Program:
                 return self._find_enum(key)(number)
             case ["function", int(number)] if number >= 0:
                 return self._functions[number]
-            case ["known", str(module), str(path)] if is_plain_class(resolve_known(module, path)):
-                return resolve_known(module, path)
+            case ["handed", str(name)] if name in HANDED:
+                return HANDED[name]
             case ["module", str(name)] if name in self.modules:
                 return self.modules[name]
             case ["module", str(name)] if name in CHILD_MODULES:
@@ -231,7 +231,7 @@ class Program:
         names, values = ((), ()) if is_known else list_public(error)
         return names, (text, *list_arguments(error), *values)
 
-    # ── what may change (see `apply.Rules`) ──────────────────────────────────────────────────────
+    # ── what may change (see `apply`) ──────────────────────────────────────────────────────
 
     def check_change(self, number: int, value: Any) -> None:
         if number not in self.writable:
@@ -310,17 +310,13 @@ class Program:
         if kind == "set":
             if not is_writable or not hasattr(type(member), "__set__"):
                 raise StateError(f"`{name}` of a {cls.__name__} cannot be set")
+            if self.asks_changes:
+                raise StateError(
+                    f"`{name}` of a {cls.__name__} is set by a method, and changes are shown before"
+                    " they are made: call a function that sets it"
+                )
             return partial(setattr, owner, name), is_writable
-        method = getattr(owner, name)
-        if name in ("__exit__", "__aexit__"):
-            return partial(_leave, method), is_writable
-        return self.guard(method), is_writable
-
-    def find_exit(self, target: Data) -> Callable[[BaseException | None], Any]:
-        """Return how a context manager is left, for the call that has entered it."""
-        kind, reference, name = target
-        leave, _ = self._find_method(kind, reference, name.replace("enter__", "exit__"))
-        return leave
+        return self.guard(getattr(owner, name)), is_writable
 
     def _has_rule(self, function: Any) -> bool:
         try:
@@ -340,10 +336,3 @@ class Program:
             return carry_gated(value)
         rule = self._rules[find_plain_function(value)]
         return CarriedFunction(wrap_gated(GatedFunction(value, rule), is_lent=True))
-
-
-def _leave(method: Callable[..., Any], error: Any) -> Any:
-    """Call `__exit__` or `__aexit__`."""
-    if not isinstance(error, BaseException):
-        return method(None, None, None)
-    return method(type(error), error, error.__traceback__)

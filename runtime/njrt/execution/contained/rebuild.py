@@ -108,6 +108,9 @@ class Handle:
     __await__ = __aiter__ = __aenter__ = __aexit__ = _refuse
 
 
+_MANAGING = ("__enter__", "__exit__", "__aenter__", "__aexit__")
+
+
 class Model:
     """What pydantic's models have here besides their fields."""
 
@@ -188,6 +191,8 @@ class Classes:
     def _make(self, described: Mapping[str, Any]) -> Any:
         name, qualified, module = described["names"]
         space: dict[str, Any] = {"__module__": module, "__qualname__": qualified}
+        if described["form"] == "object":
+            space |= dict.fromkeys(_MANAGING, Handle._refuse)
         if described["unhashable"]:
             space["__hash__"] = None
         for member, *how in described["members"]:
@@ -319,11 +324,8 @@ class Classes:
         def method(self: Any, *args: Any, **named: Any) -> Any:
             return call(["method", self, name], args, named, is_async)
 
-        def leave(self: Any, kind: Any, error: Any, trace: Any) -> Any:
-            return method(self, error)
-
         method.__name__ = method.__qualname__ = name
-        return leave if name in ("__exit__", "__aexit__") else method
+        return method
 
     def _make_property(self, name: str, reader: Data, is_settable: bool, setter: Data) -> Any:
         call = self._call

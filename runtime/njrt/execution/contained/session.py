@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from njrt.execution.contained.apply import Difference, Done, apply_delta, undo
-from njrt.execution.contained.changes import Change, edit_changes, list_changes, list_set
+from njrt.execution.contained.changes import Change, edit_changes, list_changes
 from njrt.execution.contained.contents import MISSING, StateError
 from njrt.execution.contained.making import Delta, read_delta
 from njrt.execution.contained.names import Names
@@ -22,16 +22,6 @@ from njrt.execution.contained.state import UNBOUND, Table
 from njrt.execution.contained.wire import Data, measure
 
 Encode = Callable[[Any], Data]
-
-
-class Shown:
-    """The last value of a piece of code, only as its text."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __repr__(self) -> str:
-        return self._text
 
 
 class RejectedError(Exception):
@@ -144,13 +134,6 @@ class Session:
         changes = list_changes(self.program.table, self.names.read(), bound, differences)
         return edit_changes(delta, changes, self._ask(changes)) if changes else delta
 
-    def decide_value(self, owner: Any, name: str, value: Any) -> Any:
-        """Return the value for an attribute that is set by a call, as the interceptors edit it."""
-        if not self.program.asks_changes:
-            return value
-        change = list_set(self.program.table, self.names.read(), owner, name, value)
-        return self._ask([change]).get(change.path, value)
-
     def _ask(self, changes: Sequence[Change]) -> Mapping[str, Any]:
         """Return the edited values; raise RejectedError, or the error that ends the block."""
         try:
@@ -160,13 +143,6 @@ class Session:
         except PermissionError as error:
             raise RejectedError(str(error)) from None
         return edits
-
-    def decode(self, data: Data) -> Any:
-        """Return the value for data; an object only for the text of what cannot cross."""
-        match data:
-            case ["shown", str(text)]:
-                return Shown(text)
-        return self.program.table.decode(data)
 
     def decode_mistake(self, data: Data, error: Data) -> Any:
         """Return the exception of code that failed, whose changes are not applied."""

@@ -14,19 +14,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from njrt.data.decisions import PendingEffect
 from njrt.effects import AskModel, Effect, Perform, Run, Touch
 from njrt.values.effect_json import effect_to_json, format_call
-from njrt.values.rendering.describe import render_value
 from njrt.values.rendering.writer import clip, escape_unprintable
 
 MAX_LINES = 4
 """Lines of an instruction that are shown."""
 VALUE_CHARS = 80
-MAX_WHOLE_CHARS = 100_000
-"""How many characters of an argument are counted, to report how many are hidden."""
 
 
 def describe_question(pending: PendingEffect) -> str:
@@ -44,11 +40,7 @@ def _list_lines(pending: PendingEffect) -> Iterator[str]:
         yield f"  ... ({len(lines) - MAX_LINES} more lines)"
     code = re.split(r"\r\n|\n", format_effect(effect).expandtabs(4))
     yield from (f"  {number:3}  {line}" for number, line in enumerate(code, start=1))
-    if isinstance(effect, Touch):
-        for name, value in pending.arguments.items():
-            if cut := _count_cut_chars(effect.arguments.get(name), value):
-                yield f"  {name} is cut: … {cut} characters more"
-    else:
+    if not isinstance(effect, Touch):
         for text in pending.render_variables().values():
             yield f"  {clip(text.split(chr(10))[0], VALUE_CHARS)}"
     if isinstance(effect, Run) and effect.done:
@@ -66,16 +58,3 @@ def format_effect(effect: Effect) -> str:
             return format_call(effect_to_json(effect))
     fields = {name: value for name, value in effect_to_json(effect).items() if name != "kind"}
     return json.dumps(fields, ensure_ascii=False, indent=2)
-
-
-def _count_cut_chars(shown: Any, value: Any) -> int:
-    """Return how many characters of a call's argument, including its items, are not shown."""
-    match shown:
-        case str() if type(value) is not str:
-            is_cut = shown != (whole := render_value(value, MAX_WHOLE_CHARS))
-            return max(len(whole) - len(shown), 0) if is_cut else 0
-        case list() if isinstance(value, list | tuple):
-            return sum(map(_count_cut_chars, shown, value))
-        case dict() if isinstance(value, dict):
-            return sum(_count_cut_chars(shown.get(name), part) for name, part in value.items())
-    return 0
