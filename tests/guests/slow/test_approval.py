@@ -133,6 +133,34 @@ def test_a_person_accepts_and_rejects(person: Person) -> None:
     assert "perform it, and from now on every equal effect" in person.seen
 
 
+EDITS = {
+    "code": (PROGRAM, "s/1/700/", ("y", "e", "y"), "total 702\n"),
+    "a call": ("CALLS", "s/: 4/: 40/", ("y", "e", "y"), "paid 3 1\npaid 40 1\npaid 5 1\n"),
+    "changes": ("CHANGES", 's/: "me"/: "eve"/', ("e", "y", "y"), "paid {'id': 3, 'to': 'eve'}\n"),
+}
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_a_person_edits(what: str, person: Person, tmp_path: Path) -> None:
+    source, change, answers, printed = EDITS[what]
+    editor = tmp_path / "editor"
+    editor.write_text(f"#!/bin/sh\nsed -i '{change}' \"$1\"\n")
+    editor.chmod(0o755)
+    code = person.run(*answers, source=globals().get(source, source), EDITOR=str(editor))
+    assert code == 0, person.seen
+    assert person.output.startswith(printed), person.seen
+
+
+@pytest.mark.parametrize(
+    ("editor", "words"),
+    [("/no/such/editor", "No such file"), ("false", "exit status 1"), ("vi 'a", "No closing")],
+)
+def test_a_failing_editor_is_told(editor: str, words: str, person: Person) -> None:
+    assert person.run("e", "a", EDITOR=editor) == 1
+    assert "not edited: " in person.seen
+    assert words in person.seen
+
+
 @pytest.mark.parametrize("key", ["c", "k"])
 def test_always_holds_until_the_process_ends(person: Person, key: str) -> None:
     assert person.run(key) == 0

@@ -3,18 +3,23 @@
     with njrt.using(intercept=njrt.approve()):
         triage(mailbox)
 
-    accept? [y]es [n]o [a]bort [p]ause [c]ode always [k]ind always [?]
+    accept? [y]es [n]o [e]dit [a]bort [p]ause [c]ode always [k]ind always [?]
 
 Standard input and error must be a terminal. While a question waits, no time limit runs.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
+from pathlib import Path
+from subprocess import CalledProcessError, run
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from njrt.data.context import free_in_child
@@ -22,28 +27,31 @@ from njrt.data.decisions import (
     Abort,
     Accept,
     Decision,
+    Edit,
     Interceptor,
     Pause,
     PendingEffect,
     Reject,
+    check_edit,
 )
 from njrt.data.message_json import hash_json
 from njrt.data.timeouts import clock
-from njrt.effects import CHANGES, Touch
-from njrt.errors import ConfigurationError
+from njrt.effects import CHANGES, Effect, Run, Touch
+from njrt.errors import ConfigurationError, NaturalError
 from njrt.execution.gates import get_gated_name
 from njrt.guests.approval.question import describe_question
-from njrt.values.effect_json import effect_to_json
+from njrt.values.effect_json import effect_from_json, effect_to_json
 
 KEYS = """\
   y  perform the effect
   n  reject it, with a reason for the model
+  e  edit it in $EDITOR, and perform what you wrote
   a  end the block with an error
   p  end the block; the program continues here when it is run again with its recording
   c  perform it, and from now on every equal effect of this block
   k  perform it, and from now on every effect of this kind in this block
 """
-PROMPT = "accept? [y]es [n]o [a]bort [p]ause [c]ode always [k]ind always [?] "
+PROMPT = "accept? [y]es [n]o [e]dit [a]bort [p]ause [c]ode always [k]ind always [?] "
 
 
 class EndOfInputError(Exception):
@@ -145,12 +153,36 @@ class Approval:
                 case "n" | "no":
                     words = terminal.ask("reason for the model? ")
                     return Reject(words or "a person has rejected this; do it in another way")
+                case "e":
+                    try:
+                        return Edit(edit_effect(pending))
+                    except (OSError, CalledProcessError, ValueError, NaturalError) as error:
+                        terminal.write(f"not edited: {error}\n")
                 case "a":
                     return Abort()
                 case "p":
                     return Pause()
                 case _:
                     terminal.write(KEYS)
+
+
+def edit_effect(pending: PendingEffect) -> Effect:
+    """Return the effect that the person writes in an editor: its code, or its fields as JSON.
+
+    Raises OSError or CalledProcessError without a working editor, ValueError or a NaturalError for
+    a text that is no effect of the block.
+    """
+    fields = effect_to_json(pending.effect)
+    is_code = isinstance(pending.effect, Run)
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "effect.py" if is_code else "effect.json")
+        text = fields["code"] if is_code else json.dumps(fields, ensure_ascii=False, indent=2)
+        file.write_text(text, encoding="utf-8")
+        run([*shlex.split(os.environ.get("EDITOR") or "vi"), str(file)], check=True)
+        edited = file.read_text(encoding="utf-8")
+    made = effect_from_json(fields | {"code": edited} if is_code else json.loads(edited))
+    check_edit("approve", Edit(made), pending)
+    return made
 
 
 def _make_error(pending: PendingEffect, problem: str) -> ConfigurationError:
