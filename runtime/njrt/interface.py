@@ -15,12 +15,16 @@ This is a natural function interface as in section 4.1 of the Nightjar paper: va
 boundary between a prompt and its program, effects are requests from the prompt, and handlers serve
 them. A handler is a function of the program. Its result decides how the block continues:
 
-| it returns | the block | | --- | --- | | a value | resumes with it: the model sees the value, and
-for an object also a reference | | `Answer(text)` | resumes with this text | | `Refusal(why)`, or
-the handler raises an exception | resumes, and the model reads the reason | | `Completed()` | ends,
-if its outputs are bound | | `Broke()`, `Continued()`, `Returned(value)`, `Raised(exception)` | ends
-by a jump of the program | | `Run(code, done=False)` | resumes: the code runs on the block's
-variables, and the model sees its value |'''
+    returns                             the block
+    a value                             resumes with it, and for an object with a reference to it
+    Answer(text)                        resumes with this text
+    Refusal(why), or it raises          resumes, and the model reads the reason
+    Completed()                         ends, if its outputs are bound
+    Broke(), Continued(),
+    Returned(value), Raised(error)      ends by a jump of the program
+    Run(code, done=False)               resumes: the code runs on the block's variables, and the
+                                        model sees its value
+'''
 
 from __future__ import annotations
 
