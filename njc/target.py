@@ -6,8 +6,7 @@
     target.bind_arguments({"day": "2026-03-01"})   ((), {"day": date(2026, 3, 1)})
 
 Pydantic converts values to the types of the annotated parameters; files may be given by path or
-URL. Not
-detected: parameters that a decorator without `functools.wraps` hides.
+URL. Not detected: parameters that a decorator without `functools.wraps` hides.
 """
 
 from __future__ import annotations
