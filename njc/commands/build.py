@@ -174,7 +174,6 @@ def _fill_static_blocks(
         locked=flags["locked"] or flags["check"] or flags["diff"],
         wants_review=flags["locked"] and not flags["unreviewed"],
         attempts=flags["attempts"],
-        jobs=flags["jobs"],
         writer_name=flags["writer_name"],
         notify=console.note,
     )

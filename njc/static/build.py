@@ -4,7 +4,7 @@
 
 Locked code is checked again and used unchanged; missing or stale code is generated. A `locked`
 build asks no model and reports missing code. New code is passed to `keep` immediately, so that an
-interrupted build can be resumed. Blocks may be written concurrently; findings are in source order.
+interrupted build can be resumed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import assert_never
@@ -38,15 +37,11 @@ from njrt.block.session.layered_model import find_recorder, make_layered_model
 from njrt.block.session.limits import Meter, Metered, list_open_meters, read_limits
 from njrt.block.session.notified import Notified
 from njrt.block.session.settings import get_settings
-from njrt.data.context import carry
 from njrt.data.options import DEFAULTS, merge_option_layers, read_environment_options
 from njrt.data.records import field, record, replace
 from njrt.errors import ConfigurationError, ModelError, require_packages
 from njrt.log.listeners import make_added_listener
 from njrt.models.model import Model, answer_all
-
-DEFAULT_JOBS = 4
-"""The default number of blocks that a vendor's model writes concurrently."""
 
 
 @record
@@ -57,8 +52,6 @@ class HoleRequest:
     wants_review: bool = False
     """Whether code of the mode `reviewed` must be signed."""
     attempts: int = MAX_ATTEMPTS
-    jobs: int | None = None
-    """The number of blocks to write concurrently; None leaves it to the models."""
     today: str = ""
     keep: Callable[[Sequence[LockEntry]], None] = lambda entries: None
     """Stores new entries; without any, only checks that it can."""
@@ -99,22 +92,19 @@ def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleReque
         return StaticBuild(findings=problems)
     holes = [(file, hole) for file in files for hole in file.holes]
     statuses = find_hole_statuses([hole for _, hole in holes], lock)
-    to_write = [
-        (file, hole)
-        for file, hole in holes
-        if not request.locked and _needs_generation(statuses[hole.name])
-    ]
-    if to_write:
+    to_write = {name for name, status in statuses.items() if _needs_generation(status)}
+    if to_write and not request.locked:
         require_packages("generating code", "njpy[static]", "tomlkit", otherwise=_OTHERWISE)
         request.keep(())  # fails on a read-only disk, before code is paid for
-    asked = [pair for pair in to_write if find_folder(pair[1].options.writer) is None]
-    new = _take_answers([pair for pair in to_write if pair not in asked], request)
-    new |= _generate_all(asked, request)
-    results = {
-        hole.name: new.get(hole.name)
-        or _fill_without_model(file, hole, statuses[hole.name], request)
-        for file, hole in holes
-    }
+    results: dict[str, HoleResult] = {}
+    for file, hole in holes:
+        name, folder = hole.name, find_folder(hole.options.writer)
+        if request.locked or name not in to_write:
+            results[name] = _fill_without_model(file, hole, statuses[name], request)
+        elif folder is None:
+            results[name] = _generate_code(file, hole, request)
+        else:
+            results[name] = _take_answer(file, hole, folder, request)
     findings = [finding for result in results.values() for finding in result.findings]
     waiting = {
         file.unit: tuple(path for hole in file.holes if (path := results[hole.name].question))
@@ -196,75 +186,38 @@ def _make_refusal_finding(
     return file.make_finding(hole, "NJ404", message, hint)
 
 
-def _take_answers(
-    holes: Sequence[tuple[StaticFile, Hole]], request: HoleRequest
-) -> dict[str, HoleResult]:
-    """Take the answers from the folders of writers; each is kept, and then its question deleted."""
-    results: dict[str, HoleResult] = {}
-    name = " ".join(request.writer_name.split())
-    if holes and not name:
+def _take_answer(file: StaticFile, hole: Hole, folder: Path, request: HoleRequest) -> HoleResult:
+    """Take the answer from the folder of a writer; it is kept, and then its question deleted."""
+    writer = " ".join(request.writer_name.split())
+    if not writer:
         raise ConfigurationError(
             "--writer folder:DIR needs --writer-name NAME: njc.lock says who has written the code"
         )
-    for file, hole in holes:
-        folder = find_folder(hole.options.writer)
-        assert folder is not None
-        match take_answer(file, hole, folder):
-            case Open(question, reasons):
-                shown = f": {'; '.join(reasons)}" if reasons else ""
-                note = f"open: {format_path(question)}{shown}"
-                results[hole.name] = HoleResult(note=note, question=question)
-            case code:
-                made = Generated(code, 1, GenerationCost())
-                entry = make_lock_entry(hole, made, name, request.today)
-                results[hole.name] = HoleResult(entry)
-                request.keep([entry])
-                remove_question(hole, folder)
-    return results
+    match take_answer(file, hole, folder):
+        case Open(question, reasons):
+            shown = f": {'; '.join(reasons)}" if reasons else ""
+            return HoleResult(note=f"open: {format_path(question)}{shown}", question=question)
+        case code:
+            made = Generated(code, 1, GenerationCost())
+            entry = make_lock_entry(hole, made, writer, request.today)
+            request.keep([entry])
+            remove_question(hole, folder)
+            return HoleResult(entry)
 
 
-def _generate_all(
-    holes: Sequence[tuple[StaticFile, Hole]], request: HoleRequest
-) -> dict[str, HoleResult]:
-    """Have holes' code written, concurrently if the models allow it; keep each result at once."""
-    tasks = []
-    for file, hole in holes:
-        with _explaining_failure(file, hole):
-            tasks.append((file, hole, choose_author(file, hole)))
-    all_remote = all(author.is_remote for _, _, author in tasks)
-    jobs = request.jobs or (DEFAULT_JOBS if all_remote else 1)
-    results: dict[str, HoleResult] = {}
-
-    def write(file: StaticFile, hole: Hole, author: Author) -> None:
-        request.notify(f"writing {hole.name}")
-        with _explaining_failure(file, hole):
-            result = results[hole.name] = _generate_hole(file, hole, author, request)
-        request.keep([result.entry] if result.entry else [])
-
-    if jobs == 1 or len(tasks) < 2:
-        for task in tasks:
-            write(*task)
-        return results
-    with ThreadPoolExecutor(jobs) as pool:
-        running = [pool.submit(carry(write), *task) for task in tasks]
-        try:
-            for future in running:
-                future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return results
-
-
-def _generate_hole(
-    file: StaticFile, hole: Hole, author: Author, request: HoleRequest
-) -> HoleResult:
-    check = file.make_code_check(hole)
-    conversation = generate_code(hole, check, request.attempts, author.temperature)
-    made = answer_all(conversation, author.model.ask)
+def _generate_code(file: StaticFile, hole: Hole, request: HoleRequest) -> HoleResult:
+    """Have a hole's code written, and keep it at once."""
+    request.notify(f"writing {hole.name}")
+    with _explaining_failure(file, hole):
+        author = choose_author(file, hole)
+        check = file.make_code_check(hole)
+        conversation = generate_code(hole, check, request.attempts, author.temperature)
+        made = answer_all(conversation, author.model.ask)
     attempts = format_count(made.attempts, "attempt")
     if not made.refusals:
-        return HoleResult(make_lock_entry(hole, made, author.model.name, request.today))
+        entry = make_lock_entry(hole, made, author.model.name, request.today)
+        request.keep([entry])
+        return HoleResult(entry)
     if hole.options.fallback == "live":
         return HoleResult(note=f"{hole.name} stays live: no code passed the checks in {attempts}")
     reasons = "; ".join(made.refusals)
@@ -298,8 +251,6 @@ class Author:
 
     model: Model
     temperature: float | None
-    is_remote: bool
-    """Whether a vendor serves the model, and answers several questions concurrently."""
 
 
 @contextmanager
@@ -332,5 +283,4 @@ def choose_author(file: StaticFile, hole: Hole) -> Author:
     temperature = options.temperature
     if temperature is None and model.protocol == "text":
         temperature = 0.0
-    is_remote = settings.model is None and recorder is None and not options.base_url
-    return Author(model, temperature, is_remote)
+    return Author(model, temperature)

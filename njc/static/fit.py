@@ -22,7 +22,7 @@ from njc.compiler.frontend.source import SourceFile
 from njc.project.build import Finding
 from njc.project.units import Unit
 from njc.static.cases import read_shown_cases
-from njc.static.checks.code import find_code_refusals
+from njc.static.checks import find_code_refusals
 from njc.static.generate import CodeCheck
 from njc.static.holes import Hole, find_holes
 from njc.static.splice import place_contained_code, place_static_code
@@ -70,14 +70,15 @@ class StaticFile:
             if names := find_taken_names_of(code, hole):
                 listed = "`, `".join(names)
                 return f"choose other names than `{listed}`: the program around it uses them"
+            if is_locked:
+                return None
             placed = self.place_code(hole, code, is_inline=True)
             return find_compile_problem(self.compile([placed]))
 
         def check(code: str) -> tuple[str, ...]:
             if found := _CONTROL_CHARACTER.search(code):
                 return (f"the code contains the character {found[0]!r}; write it as an escape",)
-            compiles = (lambda code: None) if is_locked else in_place
-            return find_code_refusals(code, hole, self.analysis.types, compiles)
+            return find_code_refusals(code, hole, self.analysis.types, in_place)
 
         return check
 

@@ -19,7 +19,7 @@ from njc.project.outputs import remove_files, write_all
 from njc.project.units import explaining_failure, format_path, read_file
 from njc.static.fit import StaticFile
 from njc.static.generate import EXAMPLE_ANSWER, EXAMPLE_QUESTION, RULES
-from njc.static.holes import CASES_TITLE, Hole
+from njc.static.holes import Hole
 from njrt.data.private_files import lock_folder
 from njrt.data.records import record
 from njrt.errors import ConfigurationError
@@ -109,7 +109,6 @@ def render_question(hole: Hole, question: Path, refusals: Sequence[str] = ()) ->
     """Return the text of a question, as Markdown."""
     answer = question.with_suffix(".py")
     reasons = "\n".join(f"- {' '.join(reason.split())}" for reason in refusals)
-    program, _, task = hole.shown.partition(f"\n\n{hole.instruction}")
     parts = [
         f"# {hole.name}",
         (
@@ -117,13 +116,7 @@ def render_question(hole: Hole, question: Path, refusals: Sequence[str] = ()) ->
             f" nothing else. Check them: `njc build --check-code {format_path(answer)}`."
         ),
         f"## Why the last answer was refused\n\n{reasons}" if reasons else "",
-        f"## The program\n\n```python\n{program.rstrip()}\n```",
-        f"## The instruction\n\n```text\n{hole.instruction.strip()}\n```",
-        (
-            "## What the statements may"
-            f" do\n\n```text\n{task.strip().removeprefix('---').strip()}\n```"
-        ),
-        f"## Cases\n\n{CASES_TITLE}\n\n```json\n{hole.cases}\n```" if hole.cases else "",
+        f"## The question\n\n````text\n{hole.question}\n````",
         f"## Rules\n\n{RULES}",
         f"## An example\n\n```text\n{EXAMPLE_QUESTION}\n```\n\n{EXAMPLE_ANSWER}",
     ]

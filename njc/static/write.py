@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock
 
 from njc.compiler.analysis.authority import decide_authority
 from njc.compiler.analysis.modes import may_run_code
@@ -88,11 +87,8 @@ def fill_locked(units: Sequence[Unit], project: Project) -> tuple[Compilations, 
 def keep_results(request: HoleRequest, file: Path) -> HoleRequest:
     """Have new code saved in the lock, dated today."""
 
-    mutex = Lock()  # the lock of a folder does nothing on Windows
-
     def keep(entries: Sequence[LockEntry]) -> None:
-        with mutex:
-            change_lock(file, lambda lock: lock.with_entries(entries))
+        change_lock(file, lambda lock: lock.with_entries(entries))
 
     return replace(request, today=time.strftime("%Y-%m-%d"), keep=keep)
 

@@ -69,6 +69,15 @@ def test_code_with_a_control_character_is_refused(studio: Studio, character: str
     assert not (studio.folder / "shop.py").exists()
 
 
+def test_locked_code_imports_no_name_of_the_program(locked: Studio) -> None:
+    """njc 0.2 moved imports to the head of the file."""
+    edit(locked, "njc.lock", "y = x * 2", "from math import pi as double\ny = x * 2")
+    result = locked.njc(*STATIC, "--locked")
+    assert result.exit_code == 1
+    assert "error[NJ404]: the edited code of `shop.njpy:double` is refused" in result.stderr
+    assert "choose other names than `double`" in result.stderr
+
+
 def test_a_live_entry_of_0_2_is_no_code(locked: Studio) -> None:
     edit(locked, "njc.lock", "code = ", 'live = "it is slow"\ncode = ')
     edit(locked, "njc.lock", "y = x * 2", "")

@@ -15,25 +15,34 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from njc.measure.built_imports.account import describe_build
-from njc.measure.repair.annotate import annotate_code
+from njc.measure.repair.annotate import annotate_code, remove_step_comments
 from njc.measure.repair.command import BlockLines, CommandResult, run_test_command
-from njc.measure.repair.hole_repair import (
-    RATIONALE_INSTRUCTION,
-    HoleRepair,
-    find_locked_entry,
-    make_hint,
-    make_repaired_entry,
+from njc.measure.repair.loop import (
+    Proposal,
+    RefusedProposal,
+    RepairBudget,
+    Repaired,
+    repair_code,
 )
-from njc.measure.repair.loop import RepairBudget, repair_code
+from njc.measure.repair.reply import read_rationale
 from njc.project.config import Project
 from njc.project.units import Unit
 from njc.static.build import HoleRequest, choose_author, fill_holes
 from njc.static.fit import StaticFile
-from njc.static.holes import Hole
-from njc.static.lock import LockEntry, StaticLock, hash_code
+from njc.static.generate import (
+    REPAIR_SYSTEM_PROMPT,
+    CodeCheck,
+    extract_code,
+    make_code_request,
+    make_refusal_messages,
+)
+from njc.static.holes import Hole, format_question_form
+from njc.static.lock import LockEntry, StaticLock, TokenCounts, hash_code
+from njc.static.staleness import Locked, describe_hole_status, find_hole_statuses
 from njc.static.write import format_finding_messages, write_static_build
 from njrt.data.records import record, replace
 from njrt.errors import ConfigurationError
+from njrt.messages import Message, Request, UserMessage
 from njrt.models.model import answer_all
 
 
@@ -80,6 +89,10 @@ class CommandRepairResult:
 def make_command_prompt(hole: Hole, evaluation: CommandEvaluation) -> str:
     """Describe a command's failure, with the code's steps as comments in the code."""
     trace = evaluation.result.trace
+    hint = ""
+    if hole.helper not in evaluation.code:
+        form = format_question_form(hole)
+        hint = f" If it takes understanding of a text, ask for what the text says: {form}."
     return f"""\
 There is code for this place already. The tests of the program fail with it:
 
@@ -95,7 +108,8 @@ comments are the values after each step:
 ```
 
 Find the mistake in the code, and correct it for all values: write no special case for those of \
-the test.{make_hint(hole, evaluation.code)} {RATIONALE_INSTRUCTION}"""
+the test.{hint} Write the rationale first, then the code, corrected and without these comments: \
+only the statements for the marked place."""
 
 
 @record
@@ -166,35 +180,66 @@ def repair_by_command(
     """Repair one hole after another until the command passes."""
     for file in program.files:
         for hole in (hole for hole in file.holes if hole in holes):
-            entry, trouble = find_locked_entry(hole, program.lock)
-            if entry is None:
+            status = find_hole_statuses([hole], program.lock)[hole.name]
+            if not isinstance(status, Locked):
+                trouble = f"{describe_hole_status(status)}; `njc build` writes it"
                 yield CommandRepairResult(hole, trouble=trouble)
                 continue
             request.notify(f"testing {hole.name}")
-            result = _repair_hole(program, file, hole, entry, request)
+            result = _repair_hole(program, file, hole, status.entry, request)
             yield result
             if result.after is not None and result.after.result.has_passed:
                 return
 
 
+@record
+class HoleRepair:
+    """The repair of a hole's code, as `repair_code` needs it."""
+
+    program: TestedProgram
+    file: StaticFile
+    hole: Hole
+    entry: LockEntry
+    check: CodeCheck
+
+    def evaluate(self, code: str) -> CommandEvaluation:
+        """Run the command on code, twice if it passes: a test may depend on time or chance."""
+        proposed = replace(self.entry, code=code, digest=hash_code(code))
+        found = self.program.test_entry(self.file, self.hole, proposed)
+        if found.result.has_passed and code != self.entry.code:
+            return self.program.test_entry(self.file, self.hole, proposed)
+        return found
+
+    def make_request(
+        self,
+        code: str,
+        evaluation: CommandEvaluation,
+        refused: RefusedProposal | None,
+        turn: int,
+        temperature: float | None,
+    ) -> Request:
+        """Return a request that describes the failure and the proposal refused since, if any."""
+        refusal: tuple[Message, ...] = ()
+        if refused and refused.code:
+            refusal = make_refusal_messages(refused.code, refused.refusals)
+        problem = make_command_prompt(self.hole, evaluation)
+        messages: tuple[Message, ...] = (UserMessage(f"{self.hole.shown}\n\n{problem}"), *refusal)
+        request = make_code_request(self.hole, messages, temperature, turn)
+        return replace(request, system=REPAIR_SYSTEM_PROMPT)
+
+    def read_reply(self, text: str) -> Proposal:
+        return Proposal(remove_step_comments(extract_code(text)), read_rationale(text))
+
+
 def _repair_hole(
     program: TestedProgram, file: StaticFile, hole: Hole, entry: LockEntry, request: HoleRequest
 ) -> CommandRepairResult:
-    def run(code: str) -> CommandEvaluation:
-        if code == entry.code:
-            return program.test_entry(file, hole, entry)
-        proposed = replace(entry, code=code, digest=hash_code(code))
-        found = program.test_entry(file, hole, proposed)
-        # A test that depends on time or chance may pass with any code.
-        return program.test_entry(file, hole, proposed) if found.result.has_passed else found
-
     author = choose_author(file, hole)
     budget = RepairBudget(request.attempts, temperature=author.temperature)
-    repair = HoleRepair(hole, file.make_code_check(hole), run, make_command_prompt)
+    repair = HoleRepair(program, file, hole, entry, file.make_code_check(hole))
     repaired = answer_all(repair_code(repair, entry.code, budget), author.model.ask)
     if repaired.attempts and repaired.evaluation.result.has_passed:
-        new = make_repaired_entry(entry, repaired, author.model.name, request.today)
-        request.keep([new])
+        request.keep([make_repaired_entry(entry, repaired, author.model.name, request.today)])
     first = repaired.first
     return CommandRepairResult(
         hole,
@@ -214,3 +259,21 @@ def describe_no_run(result: CommandResult) -> str:
     if result.was_killed:
         how = f"was ended by {result}, so that the result of the code is not known"
     return f"the command {how}{ending}"
+
+
+def make_repaired_entry(
+    began: LockEntry, repaired: Repaired[CommandEvaluation], writer: str, date: str
+) -> LockEntry:
+    """Return repaired code's entry, with all costs."""
+    cost, code = repaired.cost, repaired.code
+    return replace(
+        began,
+        attempts=began.attempts + len(repaired.attempts),
+        tokens=TokenCounts(began.tokens.input + cost.input, began.tokens.output + cost.output),
+        usd=None if began.usd is None and cost.usd is None else (began.usd or 0) + (cost.usd or 0),
+        code=code,
+        digest=hash_code(code),
+        model=writer,
+        date=date,
+        rationale=f"{repaired.rationale}\n" if repaired.rationale else "",
+    )

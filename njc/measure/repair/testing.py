@@ -58,11 +58,6 @@ class FailedTests:
     def __str__(self) -> str:
         return f"{self.test}: {self.problem}" if self.test else self.problem
 
-    @property
-    def is_unended(self) -> bool:
-        """Whether the tests reached their time limit."""
-        return self.problem.startswith("it did not end within")
-
 
 TestOutcome = PassedTests | FailedTests
 

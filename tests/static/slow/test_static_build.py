@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pstats
-import threading
 
 import pytest
 from studio import Studio
@@ -18,7 +17,6 @@ from njrt.events import Asked, Event, Replied
 from njrt.log.listeners import add_listener
 from njrt.messages import ModelMessage, Reply, Request, UserMessage
 from processes import run_python
-from waiting import HANG_SECONDS
 
 SHOP = '''\
 def total(prices, limit):
@@ -270,34 +268,6 @@ def test_what_was_written_before_a_failure_is_kept(studio: Studio) -> None:
     assert 'name = "a.njpy:total"' in studio.read("njc.lock")
     assert studio.njc("build", ".", "--mode", "static", replies=[GOOD]).exit_code == 0
     assert len(studio.asked) == 3
-
-
-def test_blocks_are_written_side_by_side(studio: Studio) -> None:
-    together = threading.Barrier(3, timeout=HANG_SECONDS)
-
-    def say(request: Request) -> str:
-        together.wait()  # nobody is answered before all three have asked
-        return GOOD
-
-    studio.write({f"{name}.njpy": SHOP for name in "cab"})
-    result = studio.njc("build", ".", "--mode", "static", "-j", "3", replies=say)
-    assert result.exit_code == 0, result.output
-    names = [line for line in studio.read("njc.lock").split("\n") if line.startswith("name")]
-    assert names == [f'name = "{name}.njpy:total"' for name in "abc"]
-    assert studio.njc("build", ".", "--mode", "static", "--locked").exit_code == 0
-
-
-def test_what_was_written_beside_a_failure_is_kept(studio: Studio) -> None:
-    together = threading.Barrier(3, timeout=HANG_SECONDS)
-
-    def say(request: Request) -> str | Exception:
-        together.wait()
-        return ServerError("the server is down") if request.place.startswith("b") else GOOD
-
-    studio.write({f"{name}.njpy": SHOP for name in "abc"})
-    result = studio.njc("build", ".", "--mode", "static", "-j", "3", replies=say)
-    assert result.exit_code == 3
-    assert studio.read("njc.lock").count("[[block]]") == 2
 
 
 def test_modes_of_block_file_and_project(studio: Studio) -> None:

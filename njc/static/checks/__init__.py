@@ -1,1 +1,0 @@
-"""Checks that generated code must pass before it is used."""
