@@ -50,7 +50,6 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "watch": ("watchfiles",),
     "otel": ("opentelemetry-api",),
     "approve": ("click",),
-    "types": ("mypy",),
     "notebook": ("ipython",),
     "lsp": ("pygls",),
     "mcp": ("mcp",),
