@@ -49,7 +49,6 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "static": ("tomlkit",),
     "watch": ("watchfiles",),
     "otel": ("opentelemetry-api",),
-    "types": ("mypy",),
     "notebook": ("ipython",),
     "lsp": ("pygls",),
     "mcp": ("mcp",),

@@ -306,7 +306,15 @@ def test_a_command_that_has_left_says_what_to_do_instead(name: str, tmp_path: Pa
 
 FLAGS = {
     "batch": ("--address", "--estimate", "--poll", "--rows", "--vendor-batch"),
-    "build": ("--exclude", "--include", "--required-version", "--unlearned", "--warnings", "-W"),
+    "build": (
+        "build --stubs",
+        "--exclude",
+        "--include",
+        "--required-version",
+        "--unlearned",
+        "--warnings",
+        "-W",
+    ),
     "cache": ("cache --folder", "cache --output-format"),
     "clear": ("clear --folder",),
     "compare": tuple(

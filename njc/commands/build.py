@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,11 +37,9 @@ from njc.project.build import (
 )
 from njc.project.config import Project
 from njc.project.outputs import (
-    STUB_SUFFIX,
     find_leftovers,
     find_overwrite_obstacle,
     find_stale_outputs,
-    has_stub,
     read_existing_file,
     remove_files,
 )
@@ -86,7 +83,6 @@ if TYPE_CHECKING:
 )
 @click.option("--locked", is_flag=True, help="Call no model; use njc.lock only.")
 @click.option("--unreviewed", is_flag=True, help="With --locked: accept unsigned code.")
-@click.option("--stubs", is_flag=True, help="Write a .pyi file beside each compiled file.")
 @ATTEMPTS
 @JOBS
 @WATCH
@@ -140,12 +136,6 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     if plan.has_errors or plan.obstacles:
         console.findings("nothing was written")
         return 1 if plan.has_errors or flags["check"] else 2
-    if stubbed := [unit for unit in built if flags["stubs"] or has_stub(unit.output)]:
-        from njc.editors.stubs import plan_stubs
-
-        stubs = plan_stubs(stubbed, project, force=flags["force"] or flags["check"])
-        changed = [stub for stub in stubs if stub.before != stub.after]
-        plan = replace(plan, changes=(*plan.changes, *changed))
     if flags["diff"]:
         console.result("\n".join(map(_make_diff, plan.changes)))
     elif not dry_run:
@@ -242,12 +232,10 @@ def _show_changes(
     for change in plan.changes:
         console.print_detail(f"{change.unit.display_path} -> {format_path(change.unit.output)}")
     copied = sum(change.unit.is_copy for change in plan.changes)
-    stubs = sum(change.unit.output.suffix == STUB_SUFFIX for change in plan.changes)
-    compiled = len(plan.changes) - copied - stubs
+    compiled = len(plan.changes) - copied
     unchanged = len(plan.units) - compiled - copied
     parts = [f"{format_count(compiled, 'file')} {verb}compiled"] * bool(compiled)
     parts += [f"{format_count(copied, 'file')} {verb}copied"] * bool(copied)
-    parts += [f"{format_count(stubs, 'stub')} {verb}written"] * bool(stubs)
     parts += [f"{unchanged} up to date"] * bool(unchanged)
     console.note(", ".join(parts))
     for file in stale:

@@ -186,7 +186,7 @@ def find_counterpart(file: Path, line: int, project: Project) -> tuple[Path, int
             raise ConfigurationError(f"{name} has errors; `njc check {name}` shows them")
         return unit.output, compilation.line_map.find_compiled_line(line)
     header, line_map = parse_header(data), parse_line_map(data)
-    problem = "was edited after the build, or is a stub" if header else "was not compiled by njc"
+    problem = "was edited after the build" if header else "was not compiled by njc"
     if header is None or line_map is None or not is_intact(data):
         raise ConfigurationError(f"{format_path(file)} {problem}; build it again")
     beside = file.absolute().with_suffix(SUFFIX)

@@ -76,12 +76,16 @@ def find_overwrite_obstacle(output: Path, state: OutputState) -> str | None:
 
 
 def find_stale_outputs(roots_of: Mapping[Path, Collection[Path]]) -> tuple[Path, ...]:
-    """Find compiled files without a source; `roots_of` maps directories to their source roots."""
+    """Find compiled files without a source, and stubs, which njc 0.2 wrote.
+
+    `roots_of` maps directories to their source roots.
+    """
     return tuple(
         file
         for folder, roots in sorted(roots_of.items())
         for file, header in find_compiled_files(folder)
-        if not any(_has_source(file.relative_to(folder), header, root, folder) for root in roots)
+        if file.suffix == STUB_SUFFIX
+        or not any(_has_source(file.relative_to(folder), header, root, folder) for root in roots)
     )
 
 
@@ -106,11 +110,6 @@ def find_compiled_files(folder: Path) -> Iterator[tuple[Path, FileHeader]]:
         for file in walk_files(folder, suffix, follows_links=False):
             if header := read_header(file):
                 yield file, header
-
-
-def has_stub(output: Path) -> bool:
-    """Return whether njc wrote a stub beside a compiled file; every build keeps it up to date."""
-    return read_header(output.with_suffix(STUB_SUFFIX)) is not None
 
 
 def find_leftovers(folder: Path) -> Iterator[Path]:

@@ -106,7 +106,7 @@ def _append_segment(segments: list[Segment], new: Segment) -> None:
 def parse_line_map(compiled: bytes) -> LineMap | None:
     """Read the line map of a compiled file; None if it has no map."""
     lines = read_line_map_text(compiled)
-    if not lines:  # stubs have an empty map
+    if not lines:
         return None
     marks = _SEGMENT.findall(lines)
     return LineMap(tuple(Segment(int(at), int(line), mark == ":") for at, mark, line in marks))

@@ -39,8 +39,8 @@ from njrt.log.recording_file import (
     recover_recording,
     write_recording,
 )
-from njrt.log.recording_place import RecordingFile, open_recording_file
-from njrt.messages import Message, Protocol, Reply, Request, UserMessage
+from njrt.log.recording_place import open_recording_file
+from njrt.messages import Message, Protocol, Reply, Request
 from njrt.models.model import Ask
 from njrt.values.effect_json import format_call
 from njrt.version import __version__
@@ -293,7 +293,6 @@ class Recorder:
 
     def _record(self, position: int, key: str, request: Request, reply: Reply) -> None:
         shown = tuple(list_shown(request))
-        keep_attachments(self.place, request.messages)
         with self._lock:
             recording = self._get_open_recording()
             fields, asked = reply_to_json(reply), _get_replayed_model()
@@ -331,11 +330,3 @@ class Recorder:
         built = recording.build()
         write_recording(self.place, built, recording.old)
         recording.note_written(built)
-
-
-def keep_attachments(recording: RecordingFile, messages: Sequence[Message]) -> None:
-    """Write a conversation's files beside the recording, unless they are there."""
-    shown = (message for message in messages if isinstance(message, UserMessage))
-    for media in (file.media for message in shown for file in message.attachments):
-        if media.data:
-            recording.keep_file(f"{media.digest}{media.suffix}", media.data)

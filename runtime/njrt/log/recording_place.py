@@ -1,8 +1,4 @@
-"""The file of a recording, which is replaced as a whole, in one step.
-
-The files that were shown to the model are kept beside `mail.jsonl` under their digests, in the
-folder `mail.files`.
-"""
+"""The file of a recording, which is replaced as a whole, in one step."""
 
 from __future__ import annotations
 
@@ -30,9 +26,8 @@ class RecordingFile:
 
     Every method raises `RecordingError` if the place cannot be used. `rewrite` replaces the lines
     with `change(lines)`; `lines` is empty if the recording is missing or unreadable. Lines added by
-    `append` survive the kill of a process, and with `is_synced` also a power failure. `keep_file`
-    keeps a file beside the recording unless a file with this name exists. A relative path does not
-    follow `os.chdir`; `name` is the path as it was given.
+    `append` survive the kill of a process, and with `is_synced` also a power failure. A relative
+    path does not follow `os.chdir`; `name` is the path as it was given.
     """
 
     def __init__(self, path: Path) -> None:
@@ -62,13 +57,6 @@ class RecordingFile:
     def append(self, line: str, is_synced: bool = True) -> None:
         with _writing(self.path, f"recording {self.name}"):
             append_private_line(self.path, line, is_synced)
-
-    def keep_file(self, name: str, data: bytes) -> None:
-        path = self.path.with_name(f"{self.path.stem}.files") / name
-        if exists(path):
-            return
-        with _writing(path, f"file {path}"):
-            _replace_file(path, data)
 
 
 def open_recording_file(place: str | Path) -> RecordingFile:

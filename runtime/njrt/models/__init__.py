@@ -18,32 +18,20 @@ if TYPE_CHECKING:
     from njrt.models.model import Model
     from njrt.models.openai import OpenAI
     from njrt.models.pydantic_ai import PydanticAI
-    from njrt.models.retry_and_fallback import (
-        Condition,
-        FallbackModel,
-        RetryModel,
-        is_failure,
-        is_server_failure,
-        is_unusable_reply,
-    )
+    from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 
 __all__ = [
-    "Anthropic", "Condition", "FallbackModel", "Model", "OpenAI", "PydanticAI", "RetryModel",
-    "get_model", "is_failure", "is_server_failure", "is_unusable_reply",
+    "Anthropic", "FallbackModel", "Model", "OpenAI", "PydanticAI", "RetryModel", "get_model",
 ]  # fmt: skip
 
 _LOADED_LATER = {
     "Anthropic": "anthropic",
-    "Condition": "retry_and_fallback",
     "FallbackModel": "retry_and_fallback",
     "Model": "model",
     "OpenAI": "openai",
     "PydanticAI": "pydantic_ai",
     "RetryModel": "retry_and_fallback",
     "get_model": "choose",
-    "is_failure": "retry_and_fallback",
-    "is_server_failure": "retry_and_fallback",
-    "is_unusable_reply": "retry_and_fallback",
 }
 
 

@@ -1,12 +1,11 @@
-"""Ask again, the same model or the next of several, while a condition holds.
+"""Ask again after a failure of the server: the same model, or the next of several.
 
-    RetryModel(OpenAI("gpt-4.1", retries=0), attempts=5)     waits 0.5 s, 1 s, ... after errors
-    RetryModel(model, when=is_failure)                       also after unusable replies, at once
+    RetryModel(OpenAI("gpt-4.1", retries=0), attempts=5)     waits 0.5 s, 1 s, ...
     FallbackModel((OpenAI("gpt-6-sol"), Anthropic("claude-sonnet-5-5")))
 
-A request's limits are checked before each call after the first; the reply or error lists all calls.
-Give vendors' models `retries=0` inside a `RetryModel`; otherwise the waits multiply.
-Not detected: a reply's effect on the program (see `FallbackModel.turns`).
+A failure is a `ServerError`: the server was not reached, is overloaded or too slow, or sent no
+reply. A request's limits are checked before each call after the first; the reply or error lists all
+calls. Give vendors' models `retries=0` inside a `RetryModel`; otherwise the waits multiply.
 """
 
 from __future__ import annotations
@@ -20,101 +19,35 @@ from typing import Any
 from njrt.data.coroutines import run_without_waiting
 from njrt.errors import (
     ConfigurationError,
-    LimitError,
     ModelError,
     NaturalError,
     NotAskedError,
     ServerError,
 )
-from njrt.messages import CallAttempt, Json, Protocol, Reply, Request, Usage, add_usage
+from njrt.messages import CallAttempt, Protocol, Reply, Request, Usage, add_usage
 from njrt.models.model import CallLister, LayeredModel, Model
-from njrt.models.response import MalformedReplyError, parse_json
 from njrt.models.wrapped import adapt_model
-
-Result = Reply | ModelError
-"""The result of a call."""
 
 NOTHING = Usage(usd=0.0)
 
 AskModel = Callable[[Model, Request], Awaitable[Reply]]
 Wait = Callable[[float], Awaitable[None]]
 
-Condition = Callable[[Request, Reply | ModelError], bool]
-"""Returns whether another call must replace the result of a request."""
-
-
-def is_server_failure(request: Request, result: Reply | ModelError) -> bool:
-    """Return whether the server was not reached, overloaded or too slow, or sent no reply."""
-    return isinstance(result, ServerError)
-
-
-def is_unusable_reply(request: Request, result: Reply | ModelError) -> bool:
-    """Return whether a reply is refused, cut off, empty, or not of the form asked for."""
-    if isinstance(result, ModelError):
-        return False
-    message = result.message
-    if result.stop != "end" or not (message.calls or message.text.strip()):
-        return True
-    if request.schema is not None:
-        text = message.calls[0].raw if message.calls else message.text
-        return not fits_schema(text, request.schema)
-    names = {tool.name for tool in request.tools}
-    is_known = all(call.name in names and call.arguments is not None for call in message.calls)
-    return bool(names) and not (message.calls and is_known)
-
-
-def is_failure(request: Request, result: Reply | ModelError) -> bool:
-    """Return whether the server failed or its reply cannot be used."""
-    return is_server_failure(request, result) or is_unusable_reply(request, result)
-
-
-def fits_schema(text: str, schema: Json) -> bool:
-    """Return whether a text, perhaps a fenced block, is JSON that fits a schema.
-
-    Without jsonschema, any object does.
-    """
-    text = text.strip()
-    if text.startswith("```") and text.endswith("```"):
-        text = text.partition("\n")[2].removesuffix("```")
-    try:
-        value = parse_json(text)
-        from jsonschema.validators import validator_for
-    except MalformedReplyError:
-        return False
-    except ImportError:
-        return isinstance(value, dict)
-    return bool(validator_for(schema)(schema).is_valid(value))
-
-
-VARIED_TEMPERATURE = 0.5
-"""The least temperature after an unusable reply: at 0 the next would be the same."""
-
 
 class FallbackModel(CallLister):
-    """The first of `models` with a result that does not meet the condition `when`.
+    """The first of `models` whose server does not fail.
 
-    With `turns`, the next model takes over if a block has not ended after so many turns of the
-    previous one. Each may take the request's `timeout`, all together `seconds_left`. If no model is
-    left, an earlier unusable reply is returned rather than a later error.
+    Each may take the request's `timeout`, all together `seconds_left`.
     """
 
     attempts = 1
     """How often each model is asked."""
     _first_wait, _longest_wait = 0.5, 30.0
 
-    def __init__(
-        self,
-        models: Sequence[Any],
-        *,
-        when: Condition = is_server_failure,
-        turns: int | None = None,
-    ) -> None:
-        has_turns = turns is None or (type(turns) is int and turns > 0)
-        if not models or isinstance(models, str) or not has_turns:
-            raise ConfigurationError("FallbackModel needs a sequence of models, and turns from 1")
+    def __init__(self, models: Sequence[Any]) -> None:
+        if not models or isinstance(models, str):
+            raise ConfigurationError("FallbackModel needs a sequence of models")
         self.models: tuple[Model, ...] = tuple(map(adapt_model, models))
-        self.turns = turns
-        self._when = when
 
     @property
     def name(self) -> str:
@@ -145,24 +78,21 @@ class FallbackModel(CallLister):
     async def answer(self, request: Request, ask: AskModel, wait: Wait) -> Reply:
         """Answer `request`, awaiting only `ask` and `wait`, which block a thread or not."""
         attempts = Attempts(request, ask)
-        passed = (request.turn - 1) // self.turns if self.turns else 0
-        result: Result = NotAskedError()
-        for model in self.models[min(passed, len(self.models) - 1) :]:
+        error: ModelError = NotAskedError()
+        for model in self.models:
             for number in range(self.attempts):
-                if attempts.made and not self._when(request, result):
-                    return attempts.finish(result)
-                changes: dict[str, Any] = {}
-                if number and isinstance(result, ModelError):
-                    seconds, left = self._choose_wait(result, number), attempts.seconds_left
+                if number:
+                    seconds, left = self._choose_wait(error, number), attempts.seconds_left
                     if seconds is None or (left is not None and seconds >= left):
                         break
                     await wait(seconds)
-                elif number and request.temperature is not None:
-                    changes["temperature"] = max(request.temperature, VARIED_TEMPERATURE)
-                if (again := await attempts.ask(model, **changes)) is None:
+                result = await attempts.ask(model)
+                if isinstance(result, Reply):
                     return attempts.finish(result)
-                result = again
-        return attempts.finish(result)
+                error = result
+                if not isinstance(error, ServerError):
+                    raise attempts.fail(error)
+        raise attempts.fail(error)
 
     def _choose_wait(self, error: ModelError, number: int) -> float | None:
         """Return the seconds to wait after failure `number`; None if that is too long."""
@@ -174,12 +104,11 @@ class FallbackModel(CallLister):
 
 
 class RetryModel(FallbackModel):
-    """The model `model`, asked up to `attempts` times while the condition `when` holds.
+    """The model `model`, asked up to `attempts` times while its server fails.
 
-    After a server failure it waits as long as the server wants, else `first_wait` seconds, then
+    After a failure it waits as long as the server wants, else `first_wait` seconds, then
     twice as long each time up to `longest_wait`, reduced by up to half by chance. If the wait would
-    exceed `longest_wait` or the time that the run has left, the failure is raised immediately. If
-    all replies are unusable, the last is returned.
+    exceed `longest_wait` or the time that the run has left, the failure is raised immediately.
     """
 
     def __init__(
@@ -187,7 +116,6 @@ class RetryModel(FallbackModel):
         model: Any,
         *,
         attempts: int = 3,
-        when: Condition = is_server_failure,
         first_wait: float = 0.5,
         longest_wait: float = 30.0,
     ) -> None:
@@ -196,7 +124,7 @@ class RetryModel(FallbackModel):
             type(attempts) is not int or attempts < 1
         ):
             raise ConfigurationError("RetryModel needs at least 1 attempt and no negative wait")
-        super().__init__([model], when=when)
+        super().__init__([model])
         self.attempts = attempts
         self._first_wait, self._longest_wait = waits
 
@@ -205,10 +133,9 @@ class Attempts:
     """The calls that a wrapper makes for one request (state: those made so far)."""
 
     def __init__(self, request: Request, ask: AskModel) -> None:
-        self.made: list[tuple[Reply | NaturalError, tuple[CallAttempt, ...]]] = []
+        self.made: list[CallAttempt] = []
         self._request, self._ask = request, ask
         self._began = time.monotonic()
-        self._reply: Reply | None = None
 
     @property
     def seconds_left(self) -> float | None:
@@ -216,24 +143,19 @@ class Attempts:
         left = self._request.seconds_left
         return None if left is None else left - (time.monotonic() - self._began)
 
-    async def ask(self, model: Model, **changes: Any) -> Result | None:
-        """Ask a model, with `changes` to the request; a `ModelError` is returned, not raised.
+    async def ask(self, model: Model) -> Reply | ModelError:
+        """Ask a model; a `ModelError` is returned, not raised.
 
-        If the run may make no further call, the result is None after a reply, else a `LimitError`
-        is raised. If no time is left, no model is asked.
+        Raises LimitError if the run may make no further call. If no time is left, no model is
+        asked.
         """
-        left = self.seconds_left
+        left, changes = self.seconds_left, dict[str, Any]()
         if left is not None:
             if left <= 0:
                 return NotAskedError("no time is left to ask another model")
-            changes |= {"timeout": min(self._request.timeout, left), "seconds_left": left}
+            changes = {"timeout": min(self._request.timeout, left), "seconds_left": left}
         if self.made:
-            try:
-                self._check_next_call(NOTHING)
-            except LimitError:
-                if self._reply is None:
-                    raise
-                return None
+            self._check_next_call(NOTHING)
         began = time.monotonic()
         request = replace(self._request, before_call=self._check_next_call, **changes)
         asked = model
@@ -246,54 +168,37 @@ class Attempts:
             inner = error.attempts if isinstance(model, CallLister) else ()
             if inner or not isinstance(error, NotAskedError):
                 made = CallAttempt(model.name, type(error).__name__, NOTHING, _measure(began))
-                self.made.append((error, inner or (made,)))
+                self.made += inner or (made,)
             return error
         except NaturalError as error:
-            self.made.append((error, error.attempts))
-            raise self._fail(error) from None
+            self.made += error.attempts
+            raise self.fail(error) from None
         made = CallAttempt(reply.model or model.name, "used", reply.usage, _measure(began))
-        self.made.append((reply, reply.attempts or (made,)))
-        self._reply = reply
+        self.made += reply.attempts or (made,)
         return reply
 
-    def finish(self, chosen: Result) -> Reply:
-        """Return the reply with the usage of all calls.
-
-        An error gives way to an earlier reply, which was paid for; without one it is raised.
-        """
-        if isinstance(chosen, ModelError):
-            if self._reply is None:
-                raise self._fail(chosen)
-            chosen = self._reply
+    def finish(self, reply: Reply) -> Reply:
+        """Return the reply with all calls and their usage, if there were several."""
         if len(self.made) < 2:
-            return chosen
-        attempts = self._list_attempts(chosen)
-        used = add_usage(attempt.usage for attempt in attempts)
-        return replace(chosen, usage=used, attempts=attempts)
+            return reply
+        used = add_usage(attempt.usage for attempt in self.made)
+        return replace(reply, usage=used, attempts=tuple(self.made))
 
-    def _fail(self, error: NaturalError) -> NaturalError:
+    def fail(self, error: NaturalError) -> NaturalError:
         """Return the error with all calls that were made before it."""
-        error.attempts = self._list_attempts(error)
+        error.attempts = tuple(self.made)
         return error
-
-    def _list_attempts(self, chosen: object) -> tuple[CallAttempt, ...]:
-        return tuple(
-            replace(attempt, outcome="unusable")
-            if result is not chosen and attempt.outcome == "used"
-            else attempt
-            for result, attempts in self.made
-            for attempt in attempts
-        )
 
     def _check_next_call(self, used_inside: Usage) -> None:
         """Check that the run's limits allow one more call, given the usage here and inside."""
         if self._request.before_call is None:
             return
-        usages = [attempt.usage for _, attempts in self.made for attempt in attempts]
         try:
-            self._request.before_call(add_usage([*usages, used_inside]))
+            self._request.before_call(
+                add_usage([*(attempt.usage for attempt in self.made), used_inside])
+            )
         except NaturalError as error:
-            raise self._fail(error) from None
+            raise self.fail(error) from None
 
 
 def _measure(began: float) -> float:

@@ -214,27 +214,15 @@ def test_corrections(body: str, title: str, after: str) -> None:
     assert finding.code not in [other.code for other in changed.findings]
 
 
-def test_lenses_tell_cost_and_recording() -> None:
+def test_lenses_tell_costs() -> None:
     document = make_document(PROGRAM)
     run = RunSummary(1, "a-1", place="mail.njpy:26", calls=2, input=1000, output=200, usd=0.5)
     failed = replace(run, calls=1, input=4, output=0, usd=None, error="KeyError")
     costs = {"mail.njpy:26": summarize_block([run, failed]), "mail.njpy:99": "9 runs"}
-    lenses = list_lenses(document, costs, {"mail.njpy:26"})
-    assert [lens.title for lens in lenses] == [
-        "run on the recording",
-        "2 runs, 3 calls, 1,204 tokens, $0.5000, 1 error",
+    assert [cost for _, cost in list_lenses(document, costs)] == [
+        "2 runs, 3 calls, 1,204 tokens, $0.5000, 1 error"
     ]
-    assert list_lenses(document, {}, set()) == []
-
-
-def test_a_lens_runs_the_cases_of_a_function() -> None:
-    document = make_document(HEAD + PROMPT.format("Put the length of <text> into <:n: int>."))
-    (block,) = document.reading.blocks  # type: ignore[union-attr]
-    tested = {block.scope.name, "other"}
-    assert [lens.cases_of for lens in list_lenses(document, {}, set(), tested)] == [
-        block.scope.name
-    ]
-    assert list_lenses(document, {}, set(), {"other"}) == []
+    assert list_lenses(document, {}) == []
 
 
 def test_tokens_of_a_prompt() -> None:

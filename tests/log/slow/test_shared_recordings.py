@@ -88,14 +88,6 @@ def test_decisions_are_kept_and_hold_again(place: str) -> None:
     assert not recording.header.unfinished
 
 
-def test_files_are_kept_beside_it(place: str) -> None:
-    opened = open_recording_file(place)
-    for data in (b"\x00\xff", b"other"):
-        opened.keep_file("9f3c.png", data)
-    assert (opened.path.with_name("mail one.files") / "9f3c.png").read_bytes() == b"\x00\xff"
-    assert not opened.exists()
-
-
 def test_damage_is_named_with_its_line(place: str) -> None:
     record(place, "a")
     opened = open_recording_file(place)

@@ -24,7 +24,7 @@ from njrt.errors import (
 from njrt.messages import ModelMessage, Protocol, Reply, Request, Usage
 from njrt.models.model import Model
 from njrt.models.openai import OpenAI
-from njrt.models.retry_and_fallback import FallbackModel, RetryModel, is_failure
+from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 from njrt.models.server import read_retry_after
 from openai_server import KEY, OpenAIServer, says
 from waiting import HANG_SECONDS
@@ -84,8 +84,8 @@ KINDS = ("good", "good", "other", "empty", "cut", "busy", "busy", "wait", "key",
 
 Wrap = Callable[[Model, list[Model]], Model]
 WRAPPERS: dict[str, Wrap] = {
-    "retry": lambda model, spare: RetryModel(model, attempts=3, when=is_failure, first_wait=0.0),
-    "fallback": lambda model, spare: FallbackModel((model, *spare), when=is_failure),
+    "retry": lambda model, spare: RetryModel(model, attempts=3, first_wait=0.0),
+    "fallback": lambda model, spare: FallbackModel((model, *spare)),
 }
 
 
@@ -190,8 +190,8 @@ def test_threads_and_tasks_share_wrappers_without_losing_a_call():
     """One stack of wrappers, many threads and event loops: the sums are those of the calls."""
     chance = random.Random(5)
     leaf = Faulty([chance.choice(KINDS[:8]) for _ in range(97)], steps=2)
-    retried = RetryModel(leaf, attempts=4, when=is_failure, first_wait=0)
-    model = FallbackModel((retried, retried), when=is_failure)
+    retried = RetryModel(leaf, attempts=4, first_wait=0)
+    model = FallbackModel((retried, retried))
     results: list[Reply | NaturalError] = []
 
     async def ask_many() -> None:

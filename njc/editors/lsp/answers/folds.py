@@ -1,13 +1,11 @@
-"""The lines of a program that an editor can fold, and the titles above blocks."""
+"""The lines of a program that an editor can fold, and the costs above blocks."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
-from njc.compiler.frontend.blocks import NaturalBlock
 from njc.editors.lsp.texts.documents import Document
-from njrt.data.records import record
 
 
 def list_folds(document: Document) -> list[tuple[int, int]]:
@@ -27,34 +25,11 @@ def _list_spans(document: Document) -> Iterator[tuple[int, int]]:
         yield place(block.start)[0] - 1, place(block.end)[0] - 2
 
 
-@record
-class BlockLens:
-    """A title above a block; clicks run the recording (`runs_recording`) or a function's cases."""
-
-    block: NaturalBlock
-    title: str
-    runs_recording: bool = False
-    cases_of: str = ""
-    """The function to run the cases of."""
-
-
-def list_lenses(
-    document: Document,
-    costs: Mapping[str, str],
-    recorded: Collection[str],
-    tested: Collection[str] = (),
-) -> list[BlockLens]:
-    """Return lenses. `costs` and `recorded` go by place (`mail.njpy:12`), `tested` by function."""
+def list_lenses(document: Document, costs: Mapping[str, str]) -> list[tuple[int, str]]:
+    """Return the offsets of blocks with the costs of their runs, by place (`mail.njpy:12`)."""
     reading = document.reading
-    lenses: list[BlockLens] = []
-    for block in reading.blocks if reading is not None else ():
-        place = f"{document.path}:{block.line}"
-        if place in recorded:
-            lenses.append(BlockLens(block, "run on the recording", True))
-        scope = block.scope
-        is_top = scope.parent is not None and scope.parent.kind == "module"
-        if is_top and scope.is_function and scope.name in tested:
-            lenses.append(BlockLens(block, "run cases", cases_of=scope.name))
-        if cost := costs.get(place):
-            lenses.append(BlockLens(block, cost))
-    return lenses
+    return [
+        (block.start, cost)
+        for block in (reading.blocks if reading is not None else ())
+        if (cost := costs.get(f"{document.path}:{block.line}"))
+    ]

@@ -2,7 +2,6 @@
 
 textDocument/hover    _hover              njc.editors.lsp.answers.hover
 njc/compiledText      _get_compiled_text  the compiled text and its line map, for a server of Python
-njc.runOnRecording    the command of a lens: runs a block's program on its recording
 """
 
 from __future__ import annotations
@@ -25,15 +24,12 @@ from njc.editors.lsp.answers.hover import describe_place
 from njc.editors.lsp.answers.navigation import find_definitions, find_references
 from njc.editors.lsp.answers.rename import RenameRefused, find_renamed, rename
 from njc.editors.lsp.serving.conversion import Converter
-from njc.editors.lsp.serving.recorded_run import run_cases, run_on_recording
 from njc.editors.lsp.serving.server import NaturalLanguageServer
 from njc.editors.lsp.serving.workspace_files import get_file
 from njc.editors.lsp.texts.documents import Document
 from njc.project.units import SUFFIX
 from njrt.data.records import record
 
-RUN_COMMAND = "njc.runOnRecording"
-CASES_COMMAND = "njc.runCases"
 COMPILED_TEXT = "njc/compiledText"
 REQUEST_FAILED = -32803
 
@@ -62,8 +58,6 @@ def make_server() -> NaturalLanguageServer:
             handler = server.thread()(handler)
         server.feature(name, _OPTIONS.get(name))(handler)
     server.feature(COMPILED_TEXT)(_get_compiled_text)
-    server.command(RUN_COMMAND)(_run_on_recording)
-    server.command(CASES_COMMAND)(_run_cases)
     return server
 
 
@@ -185,14 +179,10 @@ def _list_lenses(at: RequestedPlace, params: lsp.CodeLensParams) -> Answer:
     file = get_file(at.document.uri)
     if file is None:
         return None
-    runs = at.server.files.read_runs(file)
     lenses = []
-    tested = at.server.files.list_cases(file)
-    for lens in list_lenses(at.document, runs.costs, runs.recorded, tested):
-        name = RUN_COMMAND if lens.runs_recording else CASES_COMMAND if lens.cases_of else ""
-        arguments = [at.document.uri, lens.cases_of or lens.block.line] if name else None
-        start = at.converter.make_range(lens.block.start, lens.block.start)
-        lenses.append(lsp.CodeLens(start, lsp.Command(lens.title, name, None, arguments)))
+    for offset, cost in list_lenses(at.document, at.server.files.read_costs(file)):
+        start = at.converter.make_range(offset, offset)
+        lenses.append(lsp.CodeLens(start, lsp.Command(cost, "")))
     return lenses
 
 
@@ -217,32 +207,6 @@ def _get_compiled_text(ls: NaturalLanguageServer, params: Params) -> Mapping[str
         for it in (compilation.line_map.segments if text is not None else ())
     ]
     return {"uri": uri, "version": document.version, "text": text, "lineMap": segments}
-
-
-async def _run_on_recording(ls: NaturalLanguageServer, uri: str, line: int) -> str:
-    document, file = ls.documents.get(uri), get_file(uri)
-    if document is None or file is None:
-        raise JsonRpcInvalidParams(f"{uri} is not an open {SUFFIX} file")
-    place = f"{document.path}:{line}"
-    recording = ls.files.find_recording(file, place)
-    if recording is None:
-        message = f"no recording of the project has the block {place}"
-        raise JsonRpcException(message, REQUEST_FAILED)
-    return _show(ls, await run_on_recording(file, place, recording, ls.files.environ))
-
-
-async def _run_cases(ls: NaturalLanguageServer, uri: str, function: str) -> str:
-    file = get_file(uri)
-    cases = ls.files.list_cases(file).get(function) if file is not None else None
-    if file is None or cases is None:
-        raise JsonRpcException(f"there is no file cases/{function}.jsonl", REQUEST_FAILED)
-    return _show(ls, await run_cases(file, function, cases, ls.files.environ))
-
-
-def _show(ls: NaturalLanguageServer, text: str) -> str:
-    ls.window_log_message(lsp.LogMessageParams(lsp.MessageType.Info, text))
-    ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, text[:1000]))
-    return text
 
 
 _NOTIFICATIONS: Mapping[str, Callable[[NaturalLanguageServer, Params], Answer]] = {

@@ -1,4 +1,4 @@
-"""The files around an open document: its project, the newest trace, recordings.
+"""The files around an open document: its project, and the traces.
 
 Read files are cached until they change. Without a project, only the files in the same folder are
 used.
@@ -6,7 +6,6 @@ used.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby, islice
@@ -19,19 +18,10 @@ from njc.debug.trace_view.terminal import list_costs
 from njc.project.config import Project, find_project
 from njc.project.report import format_count
 from njc.project.units import FileState, make_unit, read_file_state, walk_files
-from njrt.data.records import field, record
 from njrt.errors import ConfigurationError
 
 MAX_FILES = 2_000
 MAX_BYTES = 20_000_000
-
-
-@record
-class RunFile:
-    """The data on blocks in a JSON Lines file: costs in a trace, places in a recording."""
-
-    costs: Mapping[str, str] = field(default_factory=dict)
-    recorded: frozenset[str] = frozenset()
 
 
 class WorkspaceFiles:
@@ -39,7 +29,7 @@ class WorkspaceFiles:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.environ = environ
-        self._run_files: dict[Path, tuple[FileState, RunFile]] = {}
+        self._run_files: dict[Path, tuple[FileState, Mapping[str, str]]] = {}
 
     def find_project(self, file: Path) -> Project:
         """Return the settings for a file; raises ConfigurationError if they are wrong."""
@@ -52,26 +42,12 @@ class WorkspaceFiles:
         except ConfigurationError:
             return file.name
 
-    def read_runs(self, file: Path) -> RunFile:
-        """Return costs and recorded places of a project's runs; newer traces take precedence."""
+    def read_costs(self, file: Path) -> dict[str, str]:
+        """Return the costs of blocks by place, from a project's traces; newer ones come first."""
         costs: dict[str, str] = {}
-        recorded: set[str] = set()
         for other in self._list_run_files(file):
-            found = self._read_run_file(other)
-            costs |= found.costs
-            recorded |= found.recorded
-        return RunFile(costs, frozenset(recorded))
-
-    def find_recording(self, file: Path, place: str) -> Path | None:
-        """Return the project's newest recording that contains a block."""
-        for other in reversed(self._list_run_files(file)):
-            if place in self._read_run_file(other).recorded:
-                return other
-        return None
-
-    def list_cases(self, file: Path) -> dict[str, Path]:
-        """Return the case files beside a program, by function name: `cases/FUNCTION.jsonl`."""
-        return {found.stem: found for found in sorted((file.parent / "cases").glob("*.jsonl"))}
+            costs |= self._read_run_file(other)
+        return costs
 
     def _list_run_files(self, file: Path) -> list[Path]:
         """Return the project's JSON Lines files, oldest first."""
@@ -82,13 +58,13 @@ class WorkspaceFiles:
         }
         return sorted(found, key=lambda other: (found[other], other))
 
-    def _read_run_file(self, file: Path) -> RunFile:
+    def _read_run_file(self, file: Path) -> Mapping[str, str]:
         state = read_file_state(file)
         known = self._run_files.get(file)
         if state is None:
-            return RunFile()
+            return {}
         if known is None or known[0] != state:
-            known = self._run_files[file] = (state, _read_run_file(file))
+            known = self._run_files[file] = (state, _read_costs(file))
         return known[1]
 
     def _walk(self, file: Path, suffix: str) -> Iterator[Path]:
@@ -111,23 +87,15 @@ def summarize_block(runs: Sequence[RunSummary]) -> str:
     return ", ".join(parts + [format_count(errors, "error")] * bool(errors))
 
 
-def _read_run_file(file: Path) -> RunFile:
-    data = read_file(file) or b""
-    first, _, rest = data.partition(b"\n")
-    if b'"event"' in first[:200]:
-        try:
-            runs = sorted(read_index(file).runs, key=lambda run: run.place)
-        except ConfigurationError:
-            return RunFile()
+def _read_costs(file: Path) -> dict[str, str]:
+    """Return the costs of blocks in a trace; empty for other files."""
+    if b'"event"' not in (read_file(file) or b"").partition(b"\n")[0][:200]:
+        return {}
+    with suppress(ConfigurationError):
+        runs = sorted(read_index(file).runs, key=lambda run: run.place)
         by_place = groupby(runs, key=lambda run: run.place)
-        return RunFile({place: summarize_block([*group]) for place, group in by_place})
-    if b'"format"' in first[:200]:
-        places = set()
-        for line in rest.splitlines():
-            with suppress(ValueError, KeyError, TypeError, RecursionError):
-                places.add(json.loads(line)["place"])
-        return RunFile(recorded=frozenset(it for it in places if isinstance(it, str)))
-    return RunFile()
+        return {place: summarize_block([*group]) for place, group in by_place}
+    return {}
 
 
 def read_file(file: Path) -> bytes | None:

@@ -58,7 +58,9 @@ MODES: Mapping[str, str] = {
     "static-raw": 'was removed in njc 0.3: use mode="static", whose checks name what is wrong',
 }
 
+_CONDITIONS = ("Condition", "is_failure", "is_server_failure", "is_unusable_reply")
 NAMES: Mapping[str, str] = {
+    **dict.fromkeys(_CONDITIONS, "leave `when=` out: models are asked again after a ServerError"),
     "attempts": "the mode `auto`, whose runs it counted, has left",
     "BreakerModel": "use FallbackModel, whose second model answers while the first fails",
     "CascadeModel": "use a stronger model",

@@ -41,7 +41,7 @@ def ask_everything(document: Document, offset: int) -> None:
     assert all(one.end <= other.start for one, other in pairwise(tokens))
     for correction in list_corrections(document, max(0, offset - 50), offset + 50):
         converter.make_code_action(correction)
-    list_lenses(document, {}, set())
+    list_lenses(document, {})
     try:
         find_renamed(document, offset)
         rename(document, offset, "renamed")

@@ -168,9 +168,6 @@ def test_a_handler_that_fails_is_an_error_response() -> None:
     ("method", "params"),
     [
         ("njc/compiledText", None),
-        ("workspace/executeCommand", {"command": "njc.runOnRecording"}),
-        ("workspace/executeCommand", {"command": "njc.runOnRecording", "arguments": ["x", "y", 3]}),
-        ("workspace/executeCommand", {"command": "njc.runOnRecording", "arguments": ["x", 3]}),
         ("workspace/executeCommand", {"command": "no.such.command"}),
         ("no/such/method", {}),
     ],
@@ -248,7 +245,7 @@ def test_wrong_settings_are_shown_and_the_server_ends_with_its_client(
     client.process.wait(SECONDS)
 
 
-def test_lenses_tell_the_trace_and_run_the_recording(shared: RawClient, tmp_path: Path) -> None:
+def test_lenses_tell_the_trace(shared: RawClient, tmp_path: Path) -> None:
     for name in ("tickets.njpy", "mailbox.njpy", "recordings", "traces"):
         copy = shutil.copytree if (ROOT / "examples" / name).is_dir() else shutil.copy
         copy(ROOT / "examples" / name, tmp_path / name)
@@ -256,40 +253,7 @@ def test_lenses_tell_the_trace_and_run_the_recording(shared: RawClient, tmp_path
     shared.open(uri, (tmp_path / "mailbox.njpy").read_text(encoding="utf-8"))
     lenses = shared.ask("textDocument/codeLens", {"textDocument": {"uri": uri}})["result"]
     titles = [lens["command"]["title"] for lens in lenses]
-    assert titles.count("run on the recording") == 2
     assert any("runs, " in title and "calls, " in title for title in titles)
-    command = next(lens["command"] for lens in lenses if lens["command"]["command"])
-    arguments = {"command": command["command"], "arguments": command["arguments"]}
-    text = shared.ask("workspace/executeCommand", arguments)["result"]
-    assert "mailbox.njpy:14" in text
-    assert "topic = " in text
-    refused = {"command": command["command"], "arguments": [uri, 1]}
-    error = shared.ask("workspace/executeCommand", refused)["error"]
-    assert error["message"] == "no recording of the project has the block mailbox.njpy:1"
-
-
-def test_a_program_that_fails_tells_why(shared: RawClient, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "examples" / "recordings", tmp_path / "recordings")
-    file = tmp_path / "tickets.njpy"
-    program = (ROOT / "examples" / "tickets.njpy").read_text()
-    file.write_text(program + "\nraise SystemExit('the end of it')\n")
-    shared.open(file.as_uri(), file.read_text(encoding="utf-8"))
-    arguments = {"command": "njc.runOnRecording", "arguments": [file.as_uri(), 8]}
-    text = shared.ask("workspace/executeCommand", arguments)["result"]
-    assert "the end of it" in text
-
-
-def test_the_cases_of_a_function_are_run(shared: RawClient, tmp_path: Path) -> None:
-    file = tmp_path / "counted.njpy"
-    file.write_text("def double(n: int) -> int:\n    return 2 * n\n")
-    (tmp_path / "cases").mkdir()
-    (tmp_path / "cases" / "double.jsonl").write_text('{"inputs": {"n": 2}, "expect": 4}\n')
-    arguments = {"command": "njc.runCases", "arguments": [file.as_uri(), "double"]}
-    text = shared.ask("workspace/executeCommand", arguments)["result"]
-    assert "1 of 1" in text
-    refused = {"command": "njc.runCases", "arguments": [file.as_uri(), "triple"]}
-    error = shared.ask("workspace/executeCommand", refused)["error"]
-    assert error["message"] == "there is no file cases/triple.jsonl"
 
 
 def test_input_from_a_file_is_answered(tmp_path: Path) -> None:
