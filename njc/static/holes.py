@@ -7,8 +7,7 @@
         return order
 
 A hole's name survives edits elsewhere in its file. Its meaning is a set of digests of everything
-shown to the
-model: code for one meaning is stale for any other.
+shown to the model: code for one meaning is stale for any other.
 '''
 
 from __future__ import annotations
