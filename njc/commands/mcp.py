@@ -81,7 +81,7 @@ def add(console: Console, name: str, out: Path | None, **given: Any) -> None:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @with_console
 def check(console: Console, files: Sequence[Path]) -> int:
-    """Compare modules with what their servers say now; exit 1 if one differs."""
+    """Compare modules with their servers; exit 1 if one differs."""
     is_stale = False
     for file in files:
         head = _read_head(file)
