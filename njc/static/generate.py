@@ -120,14 +120,15 @@ program. It may change objects in place.
 `exec`, `compile`, `open`, `input`, `globals` and `__import__`; `getattr` and `setattr` \
 take only literal names; names that begin with an underscore are internal to their object.
 - `break`, `continue` and `return` act on the program around it, if they are listed, except in \
-loops and functions of its own; `raise` always does. Use one only where the instruction says so; else the program goes on below the mark.
+loops and functions of its own; `raise` always does. Use one only where the instruction says so; \
+else the program goes on below the mark.
 - What can be computed is computed. What needs judgement (what a text means or says, reading \
 facts out of a text, translating, writing, knowledge of the world) is asked of a language model \
 when the code runs: `llm(prompt, schema)`, in async functions `await allm(prompt, schema)`. The \
 prompt is an f-string that holds all values needed and says exactly what is asked. The schema is \
 the type of the answer: str, bool, int, float, Literal["a", "b"], an Enum, a dataclass or a \
-pydantic model, list[...] of these, or one of these or None; without one the answer is text. One question is better than \
-several. Never judge texts by keywords."""
+pydantic model, list[...] of these, or one of these or None; without one the answer is text. One \
+question is better than several. Never judge texts by keywords."""
 """What code must do, whoever writes it."""
 
 
