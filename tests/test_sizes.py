@@ -22,14 +22,14 @@ MOST_COLUMNS, MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 100, 450, 60, 8
 
 LIMITS = {
     #                        now     in the end
-    "statements": (43_141, 37_000),
-    "lines": (70_769, 64_000),
-    "lines of tests": (73_879, 64_000 * 11 // 10),
+    "statements": (40_941, 37_000),
+    "lines": (67_280, 64_000),
+    "lines of tests": (72_243, 64_000 * 11 // 10),
     "lines of bench": (2_200, 2_200),
     "pages": (38, 38),
     "words": (36_000, 36_000),
     "commands": (19, 19),
-    "flags": (90, 90),
+    "flags": (84, 84),
     "options of a block": (30, 30),
     "public names": (58, 58),
     "long lines": (0, 0),

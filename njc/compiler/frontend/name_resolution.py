@@ -42,8 +42,6 @@ class Bindings:
     """The first annotation of each annotated variable that is not a parameter."""
     parameters: Mapping[str, ast.expr | None]
     """A function's parameters with their annotations; `*args` and `**kwargs` have none."""
-    only_deleted: frozenset[str]
-    """The names in `bound` that only `del` binds, in Python's sense."""
     type_parameters: frozenset[str]
     star_import: bool
 
@@ -206,7 +204,6 @@ def collect_bindings(node: ScopeNode, class_name: str | None, walrus: bool = Tru
     parameters = _collect_parameters(node) if isinstance(node, FunctionDefinition) else {}
     declared = seen.globals | seen.nonlocals
     assigned = (seen.bound | parameters.keys()) - declared
-    deleted = seen.deleted - assigned - declared
 
     def stored(names: Iterable[str]) -> frozenset[str]:
         if class_name is None:
@@ -214,12 +211,11 @@ def collect_bindings(node: ScopeNode, class_name: str | None, walrus: bool = Tru
         return frozenset(mangle(name, class_name) for name in names)
 
     return Bindings(
-        stored(assigned | deleted),
+        stored(assigned | (seen.deleted - declared)),
         stored(seen.globals),
         stored(seen.nonlocals),
         {mangle(name, class_name): annotation for name, annotation in seen.annotations.items()},
         {mangle(name, class_name): annotation for name, annotation in parameters.items()},
-        stored(deleted),
         stored(parameter.name for parameter in getattr(node, "type_params", ())),
         seen.star_import,
     )
