@@ -22,9 +22,9 @@ MOST_COLUMNS, MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 100, 450, 60, 8
 
 LIMITS = {
     #                        now     in the end
-    "statements": (40_941, 37_000),
-    "lines": (67_280, 64_000),
-    "lines of tests": (72_243, 64_000 * 11 // 10),
+    "statements": (40_938, 37_000),
+    "lines": (67_276, 64_000),
+    "lines of tests": (72_242, 64_000 * 11 // 10),
     "lines of bench": (2_200, 2_200),
     "pages": (38, 38),
     "words": (36_000, 36_000),
