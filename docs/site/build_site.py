@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 from reference import PAGES
-from try_page import PYODIDE, write_try_files
+from try_page import VENDORED, write_try_files
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -40,7 +40,7 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
     asked = ["git", "remote", "get-url", "origin"]
     origin = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True).stdout.strip()
-    repository, texts, is_vendored = format_repository(origin), {}, PYODIDE.exists()
+    repository, texts, is_vendored = format_repository(origin), {}, VENDORED.exists()
     for path in [*list_pages(), *(ROOT / name for name in OTHER_PAGES)]:
         texts[name_page(path)] = prepare_page(path.read_text(encoding="utf-8"), path, repository)
     texts |= {f"reference/{name}.md": "\n".join(write()) for name, write in PAGES.items()}

@@ -19,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 PYODIDE = ROOT / "build" / "pyodide"
+VENDORED = PYODIDE / "vendored.json"  # written last
 
 NPM_PACKAGE = "pyodide@314.0.7"
 WHEELS = ("click==8.5.1", "packaging==26.3", "pydantic==2.14.3")
@@ -35,27 +36,26 @@ EXAMPLES = {
 """The examples, with their titles; those that are not in examples/ lie beside the scripts of the page."""
 
 
-def vendor_pyodide(folder: Path = PYODIDE) -> None:
-    """Download Pyodide from npm's registry and the wheels from PyPI into a folder, unless they are there."""
+def vendor_pyodide() -> None:
+    """Download Pyodide from npm's registry and the wheels from PyPI, unless they are there."""
     wanted = json.dumps([NPM_PACKAGE, *WHEELS])
-    mark = folder / "vendored.json"
-    if mark.exists() and json.loads(mark.read_text())["wanted"] == wanted:
+    if VENDORED.exists() and json.loads(VENDORED.read_text())["wanted"] == wanted:
         return
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    pack = ["npm", "pack", "--silent", "--pack-destination", folder, NPM_PACKAGE]
+    shutil.rmtree(PYODIDE, ignore_errors=True)
+    PYODIDE.mkdir(parents=True)
+    pack = ["npm", "pack", "--silent", "--pack-destination", PYODIDE, NPM_PACKAGE]
     subprocess.run(pack, check=True, timeout=300, stdout=subprocess.DEVNULL)
-    (archive,) = folder.glob("*.tgz")
+    (archive,) = PYODIDE.glob("*.tgz")
     with tarfile.open(archive) as opened:
         for member in opened.getmembers():
             member.name = Path(member.name).name  # "package/pyodide.mjs"
-            opened.extract(member, folder, filter="data")
+            opened.extract(member, PYODIDE, filter="data")
     archive.unlink()
-    download = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", folder]
+    download = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", PYODIDE]
     download += ["--only-binary=:all:", "--implementation=cp", *PLATFORM, *WHEELS]
     subprocess.run(download, check=True, timeout=300)
-    wheels = sorted(path.name for path in folder.glob("*.whl"))
-    mark.write_text(json.dumps({"wanted": wanted, "wheels": wheels}))
+    wheels = sorted(path.name for path in PYODIDE.glob("*.whl"))
+    VENDORED.write_text(json.dumps({"wanted": wanted, "wheels": wheels}))
 
 
 def write_try_files(folder: Path) -> None:
