@@ -89,11 +89,24 @@ def _find_unbound_outputs(tree: ast.Module, hole: Hole) -> Iterator[str]:
             f"every path leaves by a jump, so `{hole.block.binds[0]}` is of no use: let the code"
             " end normally, and jump only where the instruction says so"
         )
-    for path, reason in find_unbound_at_end(tree.body, hole.writes, hole.bound_before).items():
+    unbound = find_unbound_at_end(tree.body, hole.block.binds, hole.bound_before)
+    unset = [path for path in hole.writes if "." in path and not _may_set(path, tree)]
+    for path in (*unbound, *unset):
         yield (
-            f"`{path}` must be bound on every path to the end of the code, but {reason}; "
-            f"compute it or ask for it (`{path} = {hole.format_question(hole.types.get(path))}`)"
+            f"`{path}` must be bound on every path to the end of the code; compute it or ask for it"
+            f" (`{path} = {hole.format_question(hole.types.get(path))}`)"
         )
+
+
+def _may_set(path: str, tree: ast.Module) -> bool:
+    """Return whether code assigns to an attribute, or gives its object to a call."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(ctx=ast.Store()) if ast.unparse(node) == path:
+                return True
+            case ast.Call() if path.partition(".")[0] in list_variables(node):
+                return True
+    return False
 
 
 def _find_foreign_names(nodes: Sequence[ast.AST], hole: Hole) -> Iterator[str]:
