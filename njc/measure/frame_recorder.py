@@ -1,13 +1,14 @@
-"""What code does while it runs, as `sys.settrace` reports it, with comprehensions as one line each.
+"""What code does while it runs, as `sys.settrace` reports it.
 
     class Lines(FrameRecorder):
         def record(self, event, running, line, value): print(event, line)
 
     with Lines(lambda code: code.co_filename == "<program>"): ...
 
-Since Python 3.12, a comprehension is part of its function, with line events and variables of its
-own; here it is the line where it begins, in all versions. Not recorded: other threads; code in C;
-the insides of comprehensions and generator expressions.
+A line that repeats with no other line between, such as a loop on one line, is recorded once. Not
+recorded: other threads; code in C; the insides of generator expressions, and of comprehensions
+before Python 3.12, which made them a part of their function: those over several lines have a state
+for each line since.
 """
 
 from __future__ import annotations
@@ -16,18 +17,14 @@ import dis
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any, Literal
 
 FrameEvent = Literal["call", "line", "return", "exception"]
 """A generator is left by a return at each `yield`, and entered again by a call."""
-Span = tuple[tuple[int, int], tuple[int, int]]
-"""A start and an end; lines count from 1, and columns, in bytes, from 0."""
 
 STATEMENT_CODE = ("<module>", "<lambda>")
 """Names in angle brackets of code objects that have their own lines."""
-_COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>")
 
 
 @dataclass(slots=True)
@@ -40,12 +37,6 @@ class Activation:
     line: int = 0
     """The line that runs."""
     has_raised: bool = False
-    offset: int = -1
-    """The offset of the instruction with the last line event, even if that was not recorded."""
-    event_line: int = 0
-    """The line of this event."""
-    comprehension: Span | None = None
-    """The comprehension that contains this instruction."""
 
 
 class FrameRecorder:
@@ -99,11 +90,7 @@ class FrameRecorder:
         match event:
             case "line":
                 self._add("line", frame)
-            case "exception" if not (
-                isinstance(argument[1], StopIteration)
-                and _get_instruction(frame) == "FOR_ITER"
-                and _find_comprehension(frame)
-            ):
+            case "exception":
                 self._add("exception", frame, argument[1])
             case "return":
                 is_left = argument is None and self._is_left_by_exception(frame)
@@ -112,12 +99,13 @@ class FrameRecorder:
 
     def _is_left_by_exception(self, frame: FrameType) -> bool:
         """Return whether an exception leaves a function; `sys.settrace` reports None here, too."""
-        if _get_instruction(frame) in AT_YIELD:  # an exception was thrown in, or it yields
+        instruction = dis.opname[frame.f_code.co_code[frame.f_lasti]]
+        if instruction in AT_YIELD:  # an exception was thrown in, or it yields
             last = self._stack[-1]
             # An exception leaves a generator at `yield`, then at most a line of a `with`.
-            is_behind = last.has_raised and last.line not in (0, _get_line(frame))
+            is_behind = last.has_raised and last.line not in (0, frame.f_lineno)
             return is_behind or self._last_event == "exception"
-        return not _get_instruction(frame).startswith("RETURN")
+        return not instruction.startswith("RETURN")
 
     def _add(self, event: FrameEvent, frame: FrameType, value: Any = None) -> None:
         """Record an event, preceded by a call if the function resumes without one.
@@ -140,7 +128,7 @@ class FrameRecorder:
                 self._record("call", frame, None)
                 if event == "call":
                     return
-        if event == "line" and not self._begins_line(frame):
+        if event == "line" and self._stack[-1].line == frame.f_lineno:
             return
         self._record(event, frame, value)
         if event == "exception":
@@ -149,61 +137,14 @@ class FrameRecorder:
             self._stack.pop()
 
     def _record(self, event: FrameEvent, frame: FrameType, value: Any) -> None:
-        self.record(event, self._stack[-1], _get_line(frame), value)
+        line = max(1, frame.f_lineno or frame.f_code.co_firstlineno)
+        self.record(event, self._stack[-1], line, value)
         self._last_event = event
         if event == "line":
-            self._stack[-1].line = _get_line(frame)
-
-    def _begins_line(self, frame: FrameType) -> bool:
-        """Return whether a line event is not of the rest, or of the inside, of a comprehension."""
-        last, here = self._stack[-1], _find_comprehension(frame)
-        is_forward, last.offset = frame.f_lasti > last.offset, frame.f_lasti
-        if _get_instruction(frame).startswith("JUMP_BACKWARD"):  # an event since Python 3.13
-            last.offset = -1
-        line_before, last.event_line = last.event_line, frame.f_lineno
-        before, last.comprehension = last.comprehension, here
-        is_same = last.line == _get_line(frame) and is_forward
-        if here is None:
-            return not (before is not None and is_same and line_before != frame.f_lineno)
-        is_start = _find_comprehensions(frame.f_code).index(here) == frame.f_lasti // 2
-        return (is_start or before != here) and not is_same
+            self._stack[-1].line = line
 
 
 AT_YIELD = ("YIELD_VALUE", "RETURN_GENERATOR", "RESUME")
 """The last instruction of a generator at a `yield`; RESUME since Python 3.13."""
 LEFT = object()
 """The value of a return by an exception."""
-
-
-def _get_instruction(frame: FrameType) -> str:
-    return dis.opname[frame.f_code.co_code[frame.f_lasti]]
-
-
-def _get_line(frame: FrameType) -> int:
-    found = _find_comprehension(frame)
-    return found[0][0] if found else max(1, frame.f_lineno or frame.f_code.co_firstlineno)
-
-
-def _find_comprehension(frame: FrameType) -> Span | None:
-    return _find_comprehensions(frame.f_code)[max(frame.f_lasti, 0) // 2]
-
-
-@lru_cache(maxsize=256)
-def _find_comprehensions(code: CodeType) -> list[Span | None]:
-    """Return the outermost comprehension around each instruction of a function."""
-    spans: list[Span] = [
-        ((line or 0, column or 0), (end_line or 0, end_column or 0))
-        for line, end_line, column, end_column in code.co_positions()
-    ]
-    found = {
-        spans[each.offset // 2]
-        for each in dis.get_instructions(code)
-        if each.opname == "LOAD_FAST_AND_CLEAR"  # an inlined one, as since Python 3.12
-        or (isinstance(each.argval, CodeType) and each.argval.co_name in _COMPREHENSIONS)
-    }
-    return [
-        min((span for span in found if span[0] <= at[0] and at[1] <= span[1]), default=None)
-        if at[0] != at[1]  # the start of a function has no columns
-        else None
-        for at in spans
-    ]

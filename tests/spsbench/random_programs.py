@@ -168,7 +168,7 @@ class ProgramWriter:
             f"xs[0] = {value}",
             f"del {name}",
             "pass",
-            f"{name} = [\nq\nfor q in xs\nif q\n]",
+            f"{name} = [q for q in xs if q]",
             f"{name} = (lambda q: q)({value})",
             f"{name} = 1 // (n % 2)",
             f"raise {self.choose(*ERRORS)}({value})",

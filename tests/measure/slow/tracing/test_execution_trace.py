@@ -89,12 +89,6 @@ CASES = {
         def invert(items):
             item = 5
             names = {str(item): [item for item in items] for item in items}
-            found = [
-                [item + other for other in [item]]
-                for item in
-                sorted(items)
-                if item
-            ]
             return (item := 7)
         """,
         "invert([1, 2])",
@@ -102,13 +96,7 @@ CASES = {
         def invert(items):                                                      # (1) items = [1, 2]
             item = 5                                                            # (2) item = 5
             names = {str(item): [item for item in items] for item in items}     # (3) names = {'1': [1, 2], '2': [1, 2]}
-            found = [                                                           # (4) found = [[2], [4]]
-                [item + other for other in [item]]
-                for item in
-                sorted(items)
-                if item
-            ]
-            return (item := 7)                                                  # (5) item = 7, returns 7
+            return (item := 7)                                                  # (4) item = 7, returns 7
         """,
     ),
     "comprehensions that raise": (
@@ -116,13 +104,6 @@ CASES = {
         def find(items, seen):
             n = 5
             get = lambda: n
-            try:
-                return {
-                    n: seen.append(items[n])
-                    for n in items
-                }
-            except IndexError:
-                pass
             [seen.append(items[n]) for n in items]
         """,
         "find([1, 2], [])",
@@ -130,39 +111,7 @@ CASES = {
         def find(items, seen):                          # (1) items = [1, 2], seen = []
             n = 5                                       # (2) n = 5
             get = lambda: n
-            try:
-                return {                                # (5) seen = [2], raises IndexError('list index out of range')
-                    n: seen.append(items[n])
-                    for n in items
-                }
-            except IndexError:
-                pass
-            [seen.append(items[n]) for n in items]      # (8) seen = [2, 2], raises IndexError('list index out of range')
-        """,
-    ),
-    "comprehensions in loops": (
-        """
-        def drain(items):
-            for one in items: two = [two for two in items]
-            while [one for one in items if one]:
-                items.pop()
-            while True:
-                one = [
-                    one
-                    for one in [items.pop()]
-                ]
-        """,
-        "drain([0, 2])",
-        """
-        def drain(items):                                   # (1) items = [0, 2]
-            for one in items: two = [two for two in items]  # (2) one = 0, two = [0, 2]; (3) one = 2
-            while [one for one in items if one]:
-                items.pop()                                 # (6) items = [0]
-            while True:
-                one = [                                     # (9) items = [], one = [0]; (11) raises IndexError('pop from empty list')
-                    one
-                    for one in [items.pop()]
-                ]
+            [seen.append(items[n]) for n in items]      # (4) seen = [2], raises IndexError('list index out of range')
         """,
     ),
     "a lambda and a decorated function": (

@@ -13,11 +13,12 @@ States = dict[tuple[int, int], str]
 """By the first version that has them."""
 
 DIFFERENCES: dict[str, tuple[str, States]] = {
-    "the last look at the condition of a loop on one line": (
-        "def f():\n    n = 2\n    while n: n -= 1\n",
+    "a comprehension over several lines": (
+        "def f(xs=(1,)):\n    return [\n        x\n        for x in xs\n    ]\n",
         {
-            (3, 11): "c1.0 l2.0 l3.0 l3.0 r3.0=None",
-            (3, 14): "c1.0 l2.0 l3.0 l3.0 l3.0 r3.0=None",
+            (3, 11): "c1.0 l2.0 l4.0 l2.0 r2.0=[1]",
+            (3, 12): "c1.0 l4.0 l2.0 l4.0 l3.0 l2.0 r2.0=[1]-x",
+            (3, 13): "c1.0 l4.0 l2.0 l4.0 l3.0 l4.0 l2.0 r2.0=[1]-x",
         },
     ),
     "a false condition over several lines": (
