@@ -6,8 +6,9 @@
 
 Values are never converted, and iterators are never advanced. Unlike in type checkers, a bool is not
 an int, a str is not a `Sequence[str]`, and an instance of a generic class is checked only for its
-class. Not checked: items of iterators, the types of parameters and results of functions, Protocols
-without `runtime_checkable`, and unresolvable names.
+class. Not checked: items of iterators and of tuples with `*`, the types of parameters and results
+of functions, Protocols without `runtime_checkable`, special forms such as `TextIO` and
+`LiteralString`, and unresolvable names, as a type has in its own definition.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from __future__ import annotations
 import builtins
 import collections.abc as abc
 import inspect
-import io
 import sys
 import types
 import typing
@@ -26,7 +26,7 @@ from types import FunctionType
 from typing import Annotated, Any, ForwardRef, Literal, Union
 
 from njrt.data.outcome import UserValue
-from njrt.data.records import field, record
+from njrt.data.records import record
 from njrt.errors import OutputTypeError
 from njrt.execution.scope.declared_types import Resolver, evaluate_declarations
 from njrt.values.adapters import get_adapter
@@ -40,7 +40,6 @@ _ACCEPTED_NUMBERS: Mapping[Any, tuple[type, ...]] = {
 }
 """The numeric tower of PEP 484; bool, though a subclass of int, does not fit."""
 _QUALIFIERS = {"ClassVar", "Final", "NotRequired", "ReadOnly", "Required"}
-_BOOLEAN_FORMS = {"TypeGuard", "TypeIs"}
 _COLLECTION_MODULES = {"builtins", "collections", "collections.abc"}
 
 Problem = tuple[tuple[str, ...], str]
@@ -101,20 +100,17 @@ def check_type(place: str, path: str, value: UserValue, declare: Callable[[], An
 
 @record
 class _TypeChecker:
-    """Compares a value with a type; `open_pairs` are the comparisons in progress, by identity."""
+    """Compares a value with a type."""
 
     module: dict[str, Any]
-    open_pairs: set[tuple[int, str]] = field(default_factory=set)
 
     def find_problems(self, value: UserValue, declared: Any) -> Iterator[Problem]:
         """Yield each part of the value that does not fit."""
         origin, arguments = typing.get_origin(declared), typing.get_args(declared)
         name = getattr(origin or declared, "__name__", None) or getattr(declared, "_name", None)
-        if declared is Any or declared is object:
+        if declared is Any or declared is object or isinstance(declared, str | ForwardRef):
             return
-        if isinstance(declared, str | ForwardRef):
-            yield from self.find_reference_problems(value, declared)
-        elif isinstance(declared, typing.TypeVar):
+        if isinstance(declared, typing.TypeVar):
             if alternatives := declared.__constraints__ or (declared.__bound__ or object,):
                 yield from self.find_union_problems(value, declared, alternatives)
         elif origin in (Union, types.UnionType):
@@ -141,7 +137,7 @@ class _TypeChecker:
         elif hasattr(origin or declared, "__required_keys__"):
             # A TypedDict, also of typing_extensions.
             yield from self.find_key_problems(value, declared)
-        elif not _is_instance(value, declared, name, arguments):
+        elif not _is_instance(value, declared, arguments):
             yield (), _format_mismatch(value, declared)
         elif origin is abc.Callable and isinstance(arguments[0], list):
             if not _takes(value, count := len(arguments[0])):
@@ -149,19 +145,6 @@ class _TypeChecker:
                 yield (), f"it does not take {count} argument{plural}"
         elif arguments and getattr(origin, "__module__", "") in _COLLECTION_MODULES:
             yield from self.find_item_problems(value, origin, arguments)
-
-    def find_reference_problems(self, value: UserValue, declared: Any) -> Iterator[Problem]:
-        """Check a type that is named inside its own definition."""
-        name = declared if isinstance(declared, str) else declared.__forward_arg__
-        pair = (id(value), name)
-        try:
-            named = eval(name, self.module)
-        except Exception:
-            return
-        if pair not in self.open_pairs:
-            self.open_pairs.add(pair)
-            yield from self.find_problems(value, named)
-            self.open_pairs.discard(pair)
 
     def find_union_problems(
         self, value: UserValue, declared: Any, alternatives: tuple[Any, ...]
@@ -178,10 +161,6 @@ class _TypeChecker:
             yield (), _format_mismatch(value, declared)
             return
         definition = typing.get_origin(declared) or declared
-        pair = (id(value), definition.__qualname__)
-        if pair in self.open_pairs:
-            return
-        self.open_pairs.add(pair)
         home = vars(sys.modules.get(definition.__module__, builtins))
         resolver = Resolver(home, self.module)
         hints: dict[str, Any] = {}
@@ -195,7 +174,6 @@ class _TypeChecker:
                 yield from _put_under(str(key), self.find_problems(value[key], hint))
             elif is_required and "NotRequired" not in str(typing.get_origin(hint)):
                 yield (str(key),), "this key is missing"
-        self.open_pairs.discard(pair)
 
     def find_item_problems(
         self, value: Any, origin: Any, arguments: tuple[Any, ...]
@@ -204,7 +182,8 @@ class _TypeChecker:
         if origin is tuple:
             if arguments[-1] is ...:
                 arguments = (arguments[0],) * len(value)
-            arguments = tuple(_expand_unpacked(arguments, len(value)))
+            if any(map(_is_unpacked, arguments)):
+                return
             if len(value) != len(arguments):
                 yield (), f"expected {len(arguments)} items, got {len(value)}"
                 return
@@ -228,39 +207,25 @@ def _put_under(part: str, problems: Iterator[Problem]) -> Iterator[Problem]:
         yield (part, *path), message
 
 
-def _expand_unpacked(arguments: tuple[Any, ...], length: int) -> Iterator[Any]:
-    """Yield the item types of a tuple of this length; repeated `*tuple[int, ...]` fill the rest."""
-    for argument in arguments:
-        is_unpacked = typing.get_origin(argument) is typing.Unpack
-        if not is_unpacked and not getattr(argument, "__unpacked__", False):
-            yield argument
-            continue
-        inner = typing.get_args(typing.get_args(argument)[0] if is_unpacked else argument)
-        if inner and inner[-1] is not ...:
-            yield from _expand_unpacked(inner, length - len(arguments) + 1)
-        else:
-            yield from (inner or (Any,))[:1] * (length - len(arguments) + 1)
+def _is_unpacked(argument: Any) -> bool:
+    """Return whether an item type of a tuple stands for any number of items."""
+    is_written = typing.get_origin(argument) is typing.Unpack
+    return is_written or getattr(argument, "__unpacked__", False)
 
 
-def _is_instance(
-    value: UserValue, declared: Any, name: str | None, arguments: tuple[Any, ...]
-) -> bool:
-    """Return whether `value` is of a class, or a special form without items; True if unknown."""
+def _is_instance(value: UserValue, declared: Any, arguments: tuple[Any, ...]) -> bool:
+    """Return whether `value` is of a class; True if it is no class."""
     cls = typing.get_origin(declared) or declared
     if cls is None:
         return value is None
     if cls in _ACCEPTED_NUMBERS:
         return isinstance(value, _ACCEPTED_NUMBERS[cls]) and not isinstance(value, bool)
-    if cls in (typing.IO, typing.TextIO, typing.BinaryIO):
-        return _is_file(value, cls, arguments)
     if declared == tuple[()]:
         return isinstance(value, tuple) and not value
     if cls is abc.Sequence and arguments == (str,) and isinstance(value, str):
         return False
-    if not isinstance(cls, type):
-        return name not in ("Never", "NoReturn") and (
-            isinstance(value, str) or name != "LiteralString"
-        ) and (isinstance(value, bool) or name not in _BOOLEAN_FORMS)  # fmt: skip
+    if not isinstance(cls, type) or cls in (typing.IO, typing.TextIO, typing.BinaryIO):
+        return True
     try:
         is_instance = isinstance(value, cls)
     except TypeError:  # a Protocol that is not runtime_checkable
@@ -290,15 +255,6 @@ def _is_of_placeholder(value: UserValue, cls: type) -> bool:
     except Exception:  # pydantic knows no such type
         return True
     return type(made) is type(value)
-
-
-def _is_file(value: UserValue, cls: Any, arguments: tuple[Any, ...]) -> bool:
-    """Return whether a value is an open text or binary file; a wrapper is known by its methods."""
-    is_text = cls is typing.TextIO or arguments == (str,)
-    is_binary = cls is typing.BinaryIO or arguments == (bytes,)
-    if isinstance(value, io.IOBase):
-        return isinstance(value, io.TextIOBase) != is_binary if is_text or is_binary else True
-    return hasattr(value, "read") or hasattr(value, "write")
 
 
 def _is_subclass(value: UserValue, declared: Any) -> bool:
