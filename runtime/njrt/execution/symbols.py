@@ -45,8 +45,6 @@ class SnippetNames:
     """The awaits of the block itself."""
     yields: list[ast.AST]
     """The yields of the block itself."""
-    star_imports: list[ast.ImportFrom]
-    """Each `from module import *` in the block's own scope."""
 
 
 def format_line_prefix(node: ast.AST) -> str:
@@ -97,7 +95,7 @@ def _resolve_names(collector: _NameCollector) -> SnippetNames:
     block = collector.tables[0]
     names = SnippetNames(
         bound=dict(block.bound), read=dict(block.used), nested={}, declared={}, hidden={},
-        awaits=collector.awaits, yields=collector.yields, star_imports=collector.star_imports,
+        awaits=collector.awaits, yields=collector.yields,
     )  # fmt: skip
     reaching: dict[Declaration, list[str]] = {}
     for table in collector.tables[1:]:
@@ -141,7 +139,6 @@ class _NameCollector(ast.NodeVisitor):
         self.lazy_annotations = lazy_annotations
         self.awaits: list[ast.AST] = []
         self.yields: list[ast.AST] = []
-        self.star_imports: list[ast.ImportFrom] = []
 
     def bind(self, name: str, node: ast.AST, table: _SymbolTable | None = None) -> None:
         table = table or self.table
@@ -203,11 +200,8 @@ class _NameCollector(ast.NodeVisitor):
                 self.bind(alias.asname or alias.name.partition(".")[0], node)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        if node.module == "__future__":
-            return
-        self.visit_Import(node)
-        if node.names[0].name == "*" and self.table.kind == "block":
-            self.star_imports.append(node)
+        if node.module != "__future__":
+            self.visit_Import(node)
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler | ast.MatchAs | ast.MatchStar) -> None:
         if node.name:
