@@ -12,7 +12,6 @@ from spsbench.neural import command as neural
 from spsbench.repair import command as repair
 from spsbench.report import command as report
 from spsbench.states import command as states
-from spsbench.studies import command as studies
 from spsbench.trials import command as run
 
 
@@ -50,7 +49,6 @@ def loc() -> None:
 
 
 for command in (
-    studies.graph_command,
     *(repair.command, export.command),
     *(neural.trajectories_command, neural.train_command),
     *(neural.predict_command, neural.curve_command),

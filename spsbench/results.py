@@ -2,7 +2,6 @@
 
     {"kind": "run", "started": "2026-03-01T09:30:00Z", "model": "openai/gpt-4.1", ...}
     {"kind": "trial", "program": "menu", "method": "direct", "model": "openai/gpt-4.1", ...}
-    {"kind": "graph", "size": 1000, "question": "who", "method": "direct", "passed": true, ...}
 
     read_results(lines)  ->  Results(entries=(BenchmarkRun(...), TrialResult(...), ...), remarks=())
 
@@ -242,67 +241,6 @@ class BenchmarkRun(RunLine):
     """The models that wrote the code of static methods, if it was taken from a lock."""
 
 
-StudyEnding = Literal["finished", "raised", "too long"]
-"""How a case study run ended. `too long`: a prompt did not fit into the model's context."""
-
-
-@dataclass(frozen=True)
-class Measures:
-    """The usage of one case study run."""
-
-    seconds: float
-    """Wall time."""
-    model_seconds: float
-    """The part of it spent waiting for the model."""
-    own_seconds: float
-    """The rest: the program and our runtime."""
-    calls: int
-    effects: int
-    input_tokens: int
-    cached_tokens: int
-    """The input tokens that were in the vendor's prompt cache."""
-    output_tokens: int
-    prompt_chars: int
-    """Characters of the longest conversation, even if it was too long to be sent."""
-    cost: float | None
-    """US dollars; None if a price is unknown."""
-
-
-@dataclass(frozen=True)
-class StudyResult(Measures, TrialLine):
-    """The result of one case study run."""
-
-    passed: bool
-    ending: StudyEnding
-    error: str | None
-    started: Timestamp
-
-    def describe(self) -> tuple[str, str]:
-        verdict = "right" if self.passed else self.error or "wrong"
-        return verdict, format_usage(self, 2)
-
-
-@dataclass(frozen=True, slots=True)
-class GraphTrial(TrialLine):
-    """One question on a graph of one size under one method."""
-
-    size: int
-    method: str
-    model: str
-    repeat: Ordinal
-    question: str
-
-    def __str__(self) -> str:
-        return f"{self.size:,} {self.method} {self.question} #{self.repeat}"
-
-
-@dataclass(frozen=True, slots=True)
-class GraphResult(GraphTrial, StudyResult):
-    """The result of one question on a graph."""
-
-    kind: Literal["graph"] = field(default="graph", kw_only=True)
-
-
 def format_usage(used: Any, digits: int = 1) -> str:
     """Return the usage of a result: `2 calls, 1,200 + 80 tokens, 3.1 s`."""
     tokens = f"{used.input_tokens:,} + {used.output_tokens:,} tokens"
@@ -310,10 +248,8 @@ def format_usage(used: Any, digits: int = 1) -> str:
 
 
 _MEAN_FORMATS = {
-    **dict.fromkeys(("calls", "effects", "tool_calls", "seconds"), ".1f"),
+    "seconds": ".1f",
     **dict.fromkeys(("input_tokens", "output_tokens"), ",.0f"),
-    "model_seconds": ".3f",
-    "own_seconds": ".4f",
 }
 
 
@@ -370,7 +306,7 @@ class Results:
         return tuple(last.values())
 
 
-BENCHMARK_KINDS: tuple[type, ...] = (BenchmarkRun, TrialResult, GraphResult)
+BENCHMARK_KINDS: tuple[type, ...] = (BenchmarkRun, TrialResult)
 
 
 def read_results(lines: Iterable[str], kinds: tuple[type, ...] = BENCHMARK_KINDS) -> Results:

@@ -8,6 +8,7 @@ The loop is in `njc.measure.repair.loop`; the tests run in a process with limits
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections import Counter
@@ -22,7 +23,7 @@ from njc.measure.repair.loop import Proposal, RefusedProposal, RepairBudget, rep
 from njc.measure.repair.reply import complete_program, find_program, read_rationale
 from njc.measure.repair.testing import FailedTests, PassedTests, TestOutcome, run_tests
 from njc.static.generate import NO_CODE
-from njrt.errors import ModelError
+from njrt.errors import ModelError, RejectedRequestError
 from njrt.messages import Request, UserMessage
 from njrt.models.model import answer_all
 from njrt.testing import Scripted
@@ -43,7 +44,6 @@ from spsbench.repair.table import format_tables
 from spsbench.results import InputError, Results
 from spsbench.sampling import draw_sample
 from spsbench.script import SCRIPTED
-from spsbench.studies.study import format_study_error, is_prompt_too_long
 from spsbench.trials.answering import load_model
 from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import describe_start, read_timestamp
@@ -114,7 +114,7 @@ def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> Repai
         repaired = answer_all(repair_code(job, job.problem.code, budget), model.ask)
     except ModelError as failure:
         if not is_prompt_too_long(failure):
-            return LostTrial(job.trial, format_study_error(failure))
+            return LostTrial(job.trial, format_model_error(failure))
         error = type(failure).__name__
     return RepairResult(
         **asdict(job.trial),
@@ -218,3 +218,19 @@ def _build_run(values: Mapping[str, Any], size: int, digests: dict[str, str]) ->
         **{name: values[name] for name in ("model", "samples", "sample", "seed", "note")},
         **describe_start(values["jobs"], "processes"),
     )
+
+
+def format_model_error(error: ModelError) -> str:
+    """Return an error on one line, without server addresses, because results are published.
+
+    For a time limit, the text names the command's option `--seconds`.
+    """
+    line = f"{type(error).__name__}: {error}".split("\n")[0]
+    line = line.replace("raise `max_call_seconds`", "raise --seconds")
+    return re.sub(r" at https?://\S+", "", line)[:300]
+
+
+def is_prompt_too_long(error: ModelError) -> bool:
+    """Return whether a request was rejected for its length, which vendors report only in text."""
+    is_rejected = isinstance(error, RejectedRequestError)
+    return is_rejected and any(words in str(error) for words in ("context", "too long"))

@@ -1,7 +1,7 @@
 """The commands that report on results files, as text or into a Markdown file.
 
 spsbench report results.jsonl                               prints the report
-spsbench report results.jsonl graph.jsonl --out report.md   writes it
+spsbench report results.jsonl --out report.md   writes it
 spsbench report results.jsonl --out report.md --check       exit code 1 if the file differs
 """
 
@@ -35,6 +35,5 @@ def make_report_command(name: str, module: str, about: str) -> click.Command:
 command = make_report_command(
     "report",
     "spsbench.report.tables",
-    "Report the methods, beside the paper.\n\nRESULTS are files of `spsbench run` and"
-    " `spsbench graph`.",
+    "Report the methods, beside the paper.\n\nRESULTS are files of `spsbench run`.",
 )

@@ -1,7 +1,7 @@
-"""The combined data of all results files: trials by setting, and the case study.
+"""The combined data of all results files: trials by setting.
 
-    collect_data({"local.jsonl": results, "graph.jsonl": results})
-        ReportData(trials={Setting("openai/local"): (TrialResult(...), ...)}, asked=(...), ...)
+    collect_data({"local.jsonl": results, "other.jsonl": results})
+        ReportData(trials={Setting("openai/local"): (TrialResult(...), ...)}, ...)
 
 Of two lines about the same trial, the later one counts. Trials that a limit on cost cut off, or
 that got no reply of the model's server, do not count; a remark gives their number. Results of two
@@ -18,8 +18,6 @@ from spsbench.methods import METHODS
 from spsbench.report.measures import Setting
 from spsbench.results import (
     BenchmarkRun,
-    GraphResult,
-    GraphTrial,
     InputError,
     Results,
     Trial,
@@ -34,7 +32,6 @@ class ReportData:
 
     trials: Mapping[Setting, tuple[TrialResult, ...]]
     runs: Mapping[Setting, tuple[BenchmarkRun, ...]]
-    asked: tuple[GraphResult, ...]
     remarks: tuple[str, ...]
 
 
@@ -42,12 +39,10 @@ def collect_data(files: Mapping[str, Results]) -> ReportData:
     """Combine the results of all files; `InputError` names files that do not go together."""
     trials: dict[Setting, dict[Trial, TrialResult]] = {}
     runs: dict[Setting, list[BenchmarkRun]] = {}
-    asked: dict[GraphTrial, GraphResult] = {}
     remarks: list[str] = []
     versions: dict[str, tuple[str, str]] = {}
     for name, found in files.items():
         remarks += (f"{name}: {remark}" for remark in found.remarks)
-        asked |= {question.trial: question for question in found.select(GraphResult)}
         started, finished = found.select(BenchmarkRun), found.select(TrialResult)
         temperatures = {run.model: run.temperature for run in started}
         for run in started:
@@ -68,7 +63,6 @@ def collect_data(files: Mapping[str, Results]) -> ReportData:
     return ReportData(
         {setting: tuple(results.values()) for setting, results in trials.items()},
         {setting: tuple(started) for setting, started in runs.items()},
-        tuple(asked.values()),
         tuple(remarks),
     )
 

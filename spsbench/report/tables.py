@@ -34,8 +34,6 @@ from spsbench.report.measures import (
 )
 from spsbench.results import BENCHMARK_KINDS, BenchmarkRun, Results, group_by
 from spsbench.script import SCRIPTED
-from spsbench.studies.graph_asking import COLUMNS as GRAPH_COLUMNS
-from spsbench.studies.graph_asking import group_graph_results, make_graph_row
 from spsbench.suite import TASK_NAMES
 
 EMPTY = "-"
@@ -43,7 +41,7 @@ SCRIPTED_NOTE = "Scripts replied instead of a model: this shows the cost of njc 
 
 
 def write_report(files: Mapping[str, Results]) -> Iterator[str]:
-    """Yield the parts of the report on results of `spsbench run` and `spsbench graph`."""
+    """Yield the parts of the report on results of `spsbench run`."""
     data = collect_data(files)
     rows = summarize_trials(data)
     yield "# SPSBench"
@@ -58,8 +56,6 @@ def write_report(files: Mapping[str, Results]) -> Iterator[str]:
             f"The paper is *{PUBLISHED.title}*; its rows are quoted. {PAPER_NOTE}"
         )
         yield from map(format_table, [build_paper_table(rows), build_failure_table(rows)])
-    if data.asked:
-        yield format_table(build_graph_table(data))
     yield "## How this was measured"
     yield format_facts(list_facts(data))
 
@@ -285,19 +281,6 @@ def format_count(count: Counter[str], name: str) -> str:
         return EMPTY
     total = count.total()
     return f"{count[name]} ({count[name] / total:.1%})" if total else "0"
-
-
-def build_graph_table(data: ReportData) -> Table:
-    """Return the growing graph, as `spsbench graph` prints it."""
-    by_model = group_by(data.asked, lambda result: result.model)
-    rows = [
-        (model, *make_graph_row(group))
-        for model, results in by_model.items()
-        for group in group_graph_results(results)
-    ]
-    title = "Figure 10. Six questions on graphs of growing size (the paper only draws its numbers)"
-    note = "`manual` copies the graph into the prompt. Means are over the sent questions."
-    return Table(("model", *GRAPH_COLUMNS), rows, 3, title, (note,))
 
 
 REPORT = ResultsReport("report", BENCHMARK_KINDS, write_report)

@@ -27,7 +27,7 @@ FOLDERS = {"njrt": "runtime/njrt", "njc": "njc", "spsbench": "spsbench"}
 LEVELS = {
     "njrt": "data values execution models log block guests mcp",
     "njc": "compiler findings project static debug measure editors batch mcp commands",
-    "spsbench": "programs trials states studies report repair neural export",
+    "spsbench": "programs trials states report repair neural export",
 }
 """The folders of a package, bottom up: each may import those before it."""
 

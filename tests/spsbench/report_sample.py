@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from njrt.values.dataclass_json import to_json
 from spsbench.results import (
     BenchmarkRun,
     Failure,
-    GraphResult,
     Hardware,
     TrialLimits,
     TrialResult,
@@ -75,48 +73,6 @@ WHOLE = (
 def lines(results: Iterable[TrialResult], run: BenchmarkRun = RUN) -> list[str]:
     """Return a results file."""
     return [to_json(entry) + "\n" for entry in (run, *results)]
-
-
-MEASURES: dict[str, Any] = {
-    "seconds": 0.1,
-    "model_seconds": 0.09,
-    "own_seconds": 0.01,
-    "effects": 1,
-    "cached_tokens": 0,
-    "output_tokens": 5,
-    "prompt_chars": 400,
-    "cost": None,
-    "error": None,
-    "started": DAY,
-    "model": MODEL,
-    "repeat": 1,
-}
-
-
-def asked(size: int, method: str, tokens: int, *, too_long: bool = False) -> GraphResult:
-    """Return a question on a graph."""
-    return GraphResult(
-        **MEASURES,
-        calls=0 if too_long else 1,
-        input_tokens=tokens,
-        passed=not too_long,
-        ending="too long" if too_long else "finished",
-        size=size,
-        method=method,
-        question="who",
-    )
-
-
-GRAPH = tuple(
-    asked(size, method, tokens, too_long=method == "manual" and size == 100_000)
-    for size in (10, 1000, 100_000)
-    for method, tokens in (("manual", 10 * size), ("direct", 300))
-)
-
-
-def graph_lines(questions: Sequence[GraphResult] = GRAPH) -> list[str]:
-    """Return a file of the study on graphs."""
-    return [to_json(question) + "\n" for question in questions]
 
 
 def priced(results: Iterable[TrialResult], dollars: float) -> tuple[TrialResult, ...]:

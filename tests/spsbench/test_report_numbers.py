@@ -11,7 +11,7 @@ from random import Random
 from statistics import fmean
 
 import pytest
-from report_sample import DAY, GRAPH, MODEL, RUN, WHOLE, graph_lines, lines, priced, result
+from report_sample import DAY, MODEL, RUN, WHOLE, lines, priced, result
 
 from spsbench.methods import METHODS
 from spsbench.published import METHOD_BY_PAPER_NAME, PUBLISHED_TABLES
@@ -29,7 +29,6 @@ from spsbench.report.tables import (
     COLUMNS,
     SCRIPTED_NOTE,
     build_failure_table,
-    build_graph_table,
     build_method_tables,
     build_paper_table,
     list_facts,
@@ -146,11 +145,6 @@ def test_each_setting_has_rows_of_its_own() -> None:
     assert [COLUMNS["USD"](row) for row in rows] == [*["no price"] * 2, *["0.0100"] * 2]
 
 
-def test_a_report_without_trials_has_no_table_of_the_paper() -> None:
-    parts = [*write_report({"graph.jsonl": read_results(graph_lines())})]
-    assert [part for part in parts if part.startswith("#")][1].startswith("### Figure 10.")
-
-
 def test_calls_that_a_cache_answered_are_told() -> None:
     reused = [
         replace(result, reused_calls=2) for result in WHOLE if result.trial.method == "direct"
@@ -173,14 +167,6 @@ def test_failures_are_counted_beside_the_papers() -> None:
     said = {row[0]: row[found.columns.index(f"{MODEL}, direct")] for row in found.rows}
     assert (said["100% Pass"], said["Reasoning"]) == ("3 (75.0%)", "1 (25.0%)")
     assert (said["Hallucination"], said["Total"]) == ("-", "4")
-
-
-def test_the_growing_graph_leaves_out_of_means_what_was_never_sent() -> None:
-    found = build_graph_table(collect(graph_lines()))
-    assert len(found.rows) == len(GRAPH)
-    last = dict(zip(found.columns, found.rows[-2], strict=True))
-    assert (last["size"], last["method"], last["right"]) == ("100,000", "manual", "0%")
-    assert (last["asked"], last["too long"], last["calls"]) == ("1", "1", "-")
 
 
 def test_every_number_of_the_report_can_be_recomputed_from_the_lines() -> None:
@@ -256,11 +242,6 @@ def test_a_run_of_scripts_says_so() -> None:
     assert SCRIPTED_NOTE in [*write_report({"results.jsonl": found})]
     rows = summarize_trials(collect_data({"results.jsonl": found}))
     assert sum(len(row.results) for row in rows) == written.count('"kind": "trial"')
-
-
-def test_lines_of_all_kinds_may_share_a_file() -> None:
-    data = collect([*lines(WHOLE), *graph_lines()])
-    assert (len(data.trials[SETTING]), len(data.asked)) == (8, len(GRAPH))
 
 
 def test_trials_without_a_result_are_left_out_with_the_reason() -> None:

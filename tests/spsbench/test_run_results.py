@@ -111,7 +111,6 @@ def test_a_last_line_that_was_cut_off_is_left_out_with_a_remark() -> None:
             to_json(result()).replace('"repeat": 1', '"repeat": "one"'),
             "trial.repeat: Input should be a valid integer",
         ),
-        ('{"kind": "graph"}', "graph.seconds: Field required"),
     ],
 )
 def test_a_damaged_line_is_named(line: str, reason: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from report_sample import MODEL, WHOLE, graph_lines, lines, result
+from report_sample import MODEL, WHOLE, lines, result
 
 from spsbench.cli import main
 
@@ -20,7 +20,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with results and the report that the command writes of them; not to be changed."""
     folder = tmp_path_factory.mktemp("written")
     results = folder / "results.jsonl"
-    results.write_text("".join([*lines(WHOLE), *graph_lines()]), encoding="utf-8")
+    results.write_text("".join(lines(WHOLE)), encoding="utf-8")
     assert spsbench(results, "--out", folder / "report.md") == (0, "")
     return folder
 
@@ -78,14 +78,14 @@ def test_without_a_file_the_report_is_printed(written: Path) -> None:
     assert places == sorted(places)
 
 
-TITLES = ("At a glance", "Table 4. ", "Table 9. ", "Figure 10. ")
+TITLES = ("At a glance", "Table 4. ", "Table 9. ")
 
 
 def test_mistakes_are_named(written: Path, tmp_path: Path) -> None:
     code, said = spsbench(written / "results.jsonl", "--check")
     assert (code, "--check compares with a report" in said) == (2, True)
     bad = tmp_path / "bad.jsonl"
-    for damage in ("{\n", '{"kind": "trial"}\n', '{"kind": "graph", "size": 10}\n'):
+    for damage in ("{\n", '{"kind": "trial"}\n'):
         bad.write_text("".join([*lines(WHOLE)[:2], damage]), encoding="utf-8")
         code, said = spsbench(bad)
         assert (code, "bad.jsonl: line 3 of the results is damaged" in said) == (2, True)

@@ -118,7 +118,6 @@ READING = (
 )
 CONTINUING = (
     "repair --data own.jsonl --model scripted --out X",
-    "graph --sizes 10 --methods direct --questions who --out X",
     "run --model scripted --methods direct --programs average_of_three --repeats 1 --out X",
 )
 """They make a file that is missing, and write into one that is empty."""
@@ -162,14 +161,12 @@ def test_a_file_that_is_damaged_ends_a_command_with_one_line(command: str, place
             for command in ("repair --data own.jsonl", "run")
             for option in ("--temperature -1", "--temperature nan", "--seconds inf", "--seconds 0")
         ),
-        *(f"{command} --repeats 0" for command in ("run", "graph")),
+        "run --repeats 0",
         *(f"{command} --jobs 0" for command in ("repair", "run")),
         "repair --data own.jsonl --sample -1",
-        *(f"{command} --model nobody/here" for command in ("run", "graph")),
-        *(f"{command} --methods nosuch" for command in ("run", "graph")),
+        "run --model nobody/here",
+        "run --methods nosuch",
         "repair --data own.jsonl --conditions nosuch",
-        "graph --sizes ten",
-        "graph --sizes 1",
         "train data --size nosuch --out made",
         "run --limit-cost nan",
         "export --out made",
@@ -178,7 +175,7 @@ def test_a_file_that_is_damaged_ends_a_command_with_one_line(command: str, place
 )
 def test_an_option_that_cannot_be_is_refused(command: str, place: Path) -> None:
     words = command.split()
-    with_model = words[0] in ("repair", "run", "graph")
+    with_model = words[0] in ("repair", "run")
     arguments = ["--model", "scripted"] if with_model and "--model" not in words else []
     done = CliRunner().invoke(main, [*words, *arguments])
     assert isinstance(done.exception, SystemExit), done.exception

@@ -1,1 +1,0 @@
-"""The case studies: a growing graph, and school maths problems."""
