@@ -2,7 +2,7 @@
 
     def route(tickets: Sequence[str]):
         for ticket in tickets:              type_of("ticket")                 str
-            size: Final = len(ticket)       type_of("size")                   int
+            size = len(ticket)              type_of("size")                   int
 
 Not detected: types that depend on control flow. A variable that is bound in an unknown way has no
 type.
@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 from njc.compiler.analysis.annotations import find_hidden_names, unquote
 from njc.compiler.analysis.expressions import ExpressionReader
@@ -105,9 +105,7 @@ class TypeReader(ExpressionReader):
         """Return an annotation without quotes, if its names mean the same in a scope."""
         if found is None or find_hidden_names(found, scope, self):
             return None
-        unquoted = found.inside(unquote(found.annotation))
-        has_type = not self._has_final or not self._is_bare_final(unquoted.annotation, found.scope)
-        return unquoted if has_type else None
+        return found.inside(unquote(found.annotation))
 
     def find_type_in_prompts(self, name: str, scope: NameScope) -> str | None:
         """Return the type that a prompt in the scope gives to an output; the first one counts."""
@@ -137,10 +135,6 @@ class TypeReader(ExpressionReader):
         return self._bindings_by_scope[scope]
 
     @cached_property
-    def _has_final(self) -> bool:
-        return "Final" in self.text
-
-    @cached_property
     def _bindings_by_scope(self) -> dict[NameScope, dict[str, list[Binding]]]:
         return {}
 
@@ -163,14 +157,10 @@ class TypeReader(ExpressionReader):
 
     def _find_bindings(self, scope: NameScope) -> Iterator[tuple[str, Binding]]:
         """Yield each name that a scope binds, with a function that reads the binding's type."""
-        node, around = scope.node, scope.signature_scope
-        rest = None if isinstance(node, ast.Module | ast.ClassDef) else node.args.vararg
+        around = scope.signature_scope
         for name, annotation in scope.bindings.parameters.items():
-            if rest is not None and name == rest.arg and rest.annotation is not None:
-                yield name, _always(_make_tuple_type(rest.annotation, around))
-                continue
             yield name, _always(Typed(unquote(annotation), around) if annotation else None)
-        annotated = self._typing_annotations(scope)
+        annotated = scope.bindings.annotations
         for name, annotation in annotated.items():
             yield name, _always(Typed(unquote(annotation), scope))
         for statement in scope.statements:
@@ -184,22 +174,6 @@ class TypeReader(ExpressionReader):
                 if key not in annotated and key not in scope.bindings.parameters:
                     yield key, _always(self.output_type(name, scope))
 
-    def _typing_annotations(self, scope: NameScope) -> Mapping[str, ast.expr]:
-        """Return the annotations of a scope's variables, except a bare `Final`."""
-        annotations = scope.bindings.annotations
-        if not self._has_final:
-            return annotations
-        return {
-            name: annotation
-            for name, annotation in annotations.items()
-            if not self._is_bare_final(annotation, scope)
-        }
-
-    def _is_bare_final(self, annotation: ast.expr, scope: NameScope) -> bool:
-        annotation = unquote(annotation)
-        is_bare = isinstance(annotation, ast.Name | ast.Attribute)
-        return is_bare and self.name_of(Typed(annotation, scope)) == "typing.Final"
-
     def _bindings_of(self, statement: ast.stmt, scope: NameScope) -> Iterator[tuple[str, Binding]]:
         match statement:
             case (
@@ -209,10 +183,6 @@ class TypeReader(ExpressionReader):
                 yield name, lambda depth: self.infer(value, scope, depth)
             case ast.For(target=target, iter=iterable) | ast.AsyncFor(target=target, iter=iterable):
                 yield from self._bindings_of_loop(target, iterable, scope)
-            case ast.AnnAssign(
-                target=ast.Name(id=name), annotation=annotation, value=ast.expr() as value
-            ) if self._is_bare_final(annotation, scope):
-                yield name, lambda depth: self.infer(value, scope, depth)
             case ast.AnnAssign():
                 return
             case ast.Try(handlers=handlers):
@@ -246,26 +216,8 @@ class TypeReader(ExpressionReader):
             ):
                 yield key, lambda depth: self.mapping_part(mapping, scope, 0, depth)
                 yield item, lambda depth: self.mapping_part(mapping, scope, 1, depth)
-            case ast.Tuple(elts=targets), _ if all(isinstance(part, ast.Name) for part in targets):
-                for number, part in enumerate(targets):
-                    assert isinstance(part, ast.Name)
-                    yield part.id, partial(self._tuple_part, iterable, scope, number, len(targets))
             case _:
                 yield from ((name, _unknown) for name in list_variables(target))
-
-    def _tuple_part(
-        self, iterable: ast.expr, scope: NameScope, index: int, count: int, depth: int
-    ) -> Typed | None:
-        """Return the type of one part of the tuples in an iterable."""
-        typed = self.element_of(iterable, scope, depth)
-        expanded = self.expand(typed) if typed is not None else None
-        if expanded is None or self.name_of(expanded) != "tuple":
-            return None
-        match expanded.annotation:
-            case ast.Subscript(slice=ast.Tuple(elts=parts)) if len(parts) == count:
-                is_open = isinstance(parts[-1], ast.Constant) and parts[-1].value is ...
-                return None if is_open else expanded.inside(parts[index])
-        return None
 
 
 def _unknown(depth: int) -> Typed | None:
@@ -277,22 +229,9 @@ def _always(typed: Typed | None) -> Binding:
     return lambda depth: typed
 
 
-def _make_tuple_type(item: ast.expr, scope: NameScope) -> Typed | None:
-    """Return the type of `*args: item`."""
-    if isinstance(item, ast.Starred):
-        return None
-    parts = ast.Tuple([unquote(item), ast.Constant(...)], ast.Load())
-    return Typed(ast.Subscript(ast.Name("tuple", ast.Load()), parts, ast.Load()), scope)
-
-
 def _find_handled_type(handler: ast.ExceptHandler, scope: NameScope) -> Typed | None:
     """Return the type of an `except` clause's exception."""
     match handler.type:
-        case ast.Tuple(elts=[first, *others]):
-            union = first
-            for part in others:
-                union = ast.BinOp(union, ast.BitOr(), part)
-            return Typed(union, scope)
         case ast.Name() | ast.Attribute() as one:
             return Typed(one, scope)
     return None
