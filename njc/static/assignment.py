@@ -123,7 +123,7 @@ class Flow:
                 return state
             case ast.Expr(value=value) if never_returns(value):
                 return None
-        return state | list_bound_names(statement, walrus=False) | _find_set_attributes(statement)
+        return state | list_bound_names(statement) | _find_set_attributes(statement)
 
     def _follow_block(self, block: NaturalBlock, state: frozenset[str]) -> BoundNames:
         if block.start == self.target:
