@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +30,13 @@ from njc.commands.terminal.repeat import watch_sources
 from njc.compiler.frontend.parse import can_be_static
 from njc.compiler.frontend.source import SourceFile
 from njc.project.build import (
-    CompileResult,
-    CompileTask,
     Finding,
     collect_findings,
     compile_all,
     read_source,
 )
 from njc.project.config import Project, find_project
-from njc.project.fixes import correct
-from njc.project.outputs import rewrite_all
-from njc.project.report import format_count, format_findings, summarize_findings
+from njc.project.report import format_findings, summarize_findings
 from njc.project.units import SUFFIX, Unit, find_units, make_unit
 from njrt.errors import ConfigurationError
 
@@ -54,7 +49,6 @@ _STDIN = Path("-")
 @WATCH
 @OUTPUT_FORMAT
 @click.option("--hints", is_flag=True, help="Report hints, too.")
-@click.option("--fix", is_flag=True, help="Correct findings; with --hints, annotate.")
 @click.option(
     "--stdin-filename", type=PATH, metavar="FILE", help="Name of the source that is read by `-`."
 )
@@ -73,7 +67,6 @@ def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any
         raise ConfigurationError("`-` is one source on standard input; name no other beside it")
     else:
         refuse_options("needs files; standard input is read once", "watch")
-        refuse_options("writes files; save the source first", "fix")
     if not sources and not find_project(Path.cwd(), os.environ).src:
         sources = [Path()]
     if watch:
@@ -93,8 +86,6 @@ def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         parse_always=True,
         with_hints=flags["hints"],
     )
-    if flags["fix"]:
-        results = _correct_findings(console, results, project)
     if flags["hints"]:
         results = [replace(each, diagnostics=(*each.diagnostics, *each.hints)) for each in results]
     findings = (
@@ -117,28 +108,6 @@ def _find_code_problems(
     from njc.static.write import fill_sources
 
     return fill_sources(contents, project).findings
-
-
-def _correct_findings(
-    console: Console, results: Sequence[CompileResult], project: Project
-) -> list[CompileResult]:
-    def compile_again(unit: Unit, source: SourceFile) -> CompileResult:
-        return CompileTask(unit, source, project.options).run()
-
-    corrected = [correct(each, partial(compile_again, each.unit)) for each in results]
-    changes = {
-        after.unit.source: (before.source.data, after.source.data)
-        for before, after in zip(results, corrected, strict=True)
-        if before.source.data != after.source.data
-    }
-    rewrite_all(changes)
-    before, after = (
-        sum(len(result.diagnostics) for result in some) for some in (results, corrected)
-    )
-    if changes:
-        files = format_count(len(changes), "file")
-        console.note(f"corrected {format_count(before - after, 'finding')} in {files}")
-    return corrected
 
 
 def _read_contents(

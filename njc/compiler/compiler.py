@@ -11,10 +11,10 @@ same source on every platform and Python version.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import repeat
+from itertools import chain, repeat
 
 from njc import __version__
 from njc.compiler.analysis.ahead import find_ahead_findings
@@ -25,7 +25,7 @@ from njc.compiler.analysis.contracts import BlockContract, find_contract
 from njc.compiler.analysis.inference import TypeReader
 from njc.compiler.analysis.modes import find_mode_problem, resolve_mode
 from njc.compiler.analysis.outputs import check_outputs
-from njc.compiler.analysis.unmarked import check_unmarked, may_have_unmarked, select_unmarked
+from njc.compiler.analysis.unmarked import check_unmarked, may_have_unmarked
 from njc.compiler.codegen.emit import emit, emit_without_blocks
 from njc.compiler.codegen.header import FileHeader, format_closing_comment, make_header
 from njc.compiler.codegen.linemap import LineMap, Piece, build_line_map, remap_tree
@@ -125,11 +125,13 @@ def analyze(source: SourceFile) -> Analysis:
             for block in blocks
         )
     outputs = collect_block_outputs(blocks)
-    problems = [*check_unmarked(module, found), *directives.problems]
-    problems += [*check(module, blocks, outputs), *check_outputs(module, blocks, outputs)]
+    problems = [each for each in found if isinstance(each, Diagnostic)]
+    problems += [*check_unmarked(module, found), *directives.problems]
+    problems += [*check(module, blocks, outputs), *check_outputs(module.source, blocks, outputs)]
     diagnostics = tuple(sorted(set(filter_ignored(problems, source, directives, blocks))))
     if not has_marker:
-        return Analysis(source, diagnostics=select_unmarked(diagnostics))
+        unmarked = (found for found in diagnostics if found.code == "NJ103")
+        return Analysis(source, diagnostics=tuple(unmarked))
     return Analysis(source, module, blocks, outputs, diagnostics, directives)
 
 
@@ -177,7 +179,8 @@ def generate(
     compilation = _assemble_output(source, blocks, diagnostics, pieces, encoded)
     compilation = replace(compilation, authorities=authorities, contracts=contracts)
     if with_hints:
-        compilation = replace(compilation, hints=tuple(_find_hints(compilation, types, project)))
+        hints = map(find_code_hint, repeat(source), blocks, authorities)
+        compilation = replace(compilation, hints=tuple(chain.from_iterable(hints)))
     compilation = _reject_uncompilable(module, compilation, pieces)
     if any(finding.severity == "error" for finding in found):
         return replace(compilation, output=None, line_map=LineMap())
@@ -195,15 +198,6 @@ def _add_warnings(analysis: Analysis, project: Options) -> tuple[Diagnostic, ...
             more = find_block_findings(source, block, authority, types, project)
             found.update(filter_ignored(more, source, analysis.directives, analysis.blocks))
     return tuple(sorted(found))
-
-
-def _find_hints(
-    compilation: Compilation, types: TypeReader, project: Options
-) -> Iterator[Diagnostic]:
-    source, blocks = compilation.source, compilation.blocks
-    for block, authority in zip(blocks, compilation.authorities, strict=True):
-        yield from find_code_hint(source, block, authority)
-    yield from find_ahead_findings(source, blocks, compilation.authorities, types, project, True)
 
 
 def _reject_uncompilable(

@@ -1,8 +1,8 @@
 """The meanings of findings: one file for each code, beside this module.
 
-# NJ213: output that is not named         its title
+# NJ217: name without brackets            its title
 *warning*                                 its severity
-The block has no output, and ...          its explanation
+The text reads no variable, but ...       its explanation
 a program, and what is reported           the example, which the tests compile
 
 `njc explain`, the page of diagnostics, reports for other tools and the compiler's tests read them.

@@ -112,7 +112,7 @@ class _Flow:
                 return _remove_deleted(state, [statement])
             case ast.AnnAssign(value=None):
                 return state
-        return state | list_bound_names(statement, walrus=False)
+        return state | list_bound_names(statement)
 
     def _find_block(self, statement: ast.stmt) -> NaturalBlock | None:
         line = statement.lineno

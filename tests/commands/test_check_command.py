@@ -118,7 +118,6 @@ def test_standard_input(here: Workplace) -> None:
     [
         (["-", "a.njpy"], "name no other beside it"),
         (["-", "--watch"], "--watch needs files"),
-        (["-", "--fix"], "--fix writes files"),
         (["a.njpy", "--stdin-filename", "b.njpy"], "add `-`"),
     ],
 )
@@ -127,35 +126,6 @@ def test_wrong_use_of_standard_input(here: Workplace, arguments: list[str], mess
     result = here.njc("check", *arguments)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
-
-
-CORRECTIONS = [
-    ("Add < a > to <:b>.", "Add <a> to <:b>."),
-    ("Add <a> to <: b >, <:b >.", "Add <a> to <:b>, <:b>."),
-    ("Add <a, b> to <:b, a>.", "Add <a>, <b> to <:b>, <:a>."),
-    ("Add <a: int> to <:b>.", "Add <a> to <:b>."),
-    ("Add {a} to <:b>.", "Add <a> to <:b>."),
-    ("Add <a> to <:b>, or <class>.", "Add <a> to <:b>, or <<class>."),
-    ("Ädd < a > tö <: b > 🙂 {a}.", "Ädd <a> tö <:b> 🙂 <a>."),
-]
-"""What is found in a prompt of which `a` is an input and `b` an output, and its correction."""
-UNCORRECTED = [
-    "Add <a[0]> to <:b>.",
-    "Add <aa> to <:b>.",
-    "Add <a> to <:b: of what>.",
-    "Add {a!r} to <:b>.",
-    "Add <a> to <:b: of>, <input>.",
-    *(f"{text} <:b>. {{a!r}}" for text in (
-        r"Add the digits \\d{a} of <a> to", "Add <a> if 1 < a > 0 to", "Add <a> if a < a > 1 to",
-        "Add `< a >` and `{a}` to", 'Add "< a >" to', "Add '{a}' to", "Add <a> as {a:>5} to")),
-]  # fmt: skip
-SUM = '''\
-def add(a, b):
-    """natural
-    PROMPT
-    """
-    return a, b
-'''
 
 
 @pytest.mark.parametrize(
@@ -176,48 +146,6 @@ def test_a_closed_standard_input_is_an_error(
         njc.main(words)
     problem = f"error: standard input is closed; {way}\n"
     assert (ended.value.code, capsys.readouterr().err) == (2, problem)
-
-
-@pytest.mark.parametrize(("before", "after"), CORRECTIONS)
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-8 crlf"])
-def test_corrections(here: Workplace, before: str, after: str, encoding: str) -> None:
-    codec, *crlf = encoding.split()
-    source, corrected = (
-        SUM.replace("PROMPT", text).replace("\n", "\r\n" if crlf else "\n").encode(codec)
-        for text in (before, after)
-    )
-    file = here.folder / "a.njpy"
-    file.write_bytes(source)
-    file.chmod(0o755)
-    (here.folder / "link.njpy").symlink_to(file)
-    assert here.njc("check", "link.njpy").stdout
-    result = here.njc("check", "link.njpy", "--fix")
-    assert (result.exit_code, result.stdout) == (0, ""), "nothing is left to report"
-    assert result.stderr.startswith("corrected ")
-    assert file.read_bytes() == corrected
-    assert file.stat().st_mode & 0o777 == 0o755
-    assert (here.folder / "link.njpy").is_symlink()
-    assert here.njc("check", "a.njpy", "--fix").stderr == "1 file, nothing found\n"
-
-
-@pytest.mark.parametrize("prompt", UNCORRECTED)
-def test_what_has_no_right_correction_stays(here: Workplace, prompt: str) -> None:
-    text = SUM.replace("PROMPT", prompt)
-    here.write({"a.njpy": text})
-    before = here.njc("check", "a.njpy")
-    after = here.njc("check", "a.njpy", "--fix")
-    assert before.stdout
-    assert (after.stdout, after.stderr) == (before.stdout, before.stderr)
-    assert here.read("a.njpy") == text
-
-
-def test_a_correction_that_makes_a_new_finding_is_not_made(here: Workplace) -> None:
-    text = SUM.replace("PROMPT", "Add <a> to <:b, unused>.")
-    here.write({"a.njpy": text, "b.njpy": SUM.replace("PROMPT", "Add < a > to <:b>.")})
-    result = here.njc("check", "--fix", ".")
-    assert "a.njpy:3:16: error[NJ207]" in result.stdout
-    assert result.stderr == "corrected 1 finding in 1 file\n1 error in 2 files\n"
-    assert here.read("a.njpy") == text
 
 
 def test_without_a_project_the_working_directory_is_checked(here: Workplace) -> None:

@@ -85,7 +85,7 @@ def test_inputs_that_are_none(kind: str, reason: str) -> None:
     [
         *(("<x> with <Store>", "direct"), ("<x> with <Planet>", "direct")),
         *(("<x> with <Tool>", "answer"), ("<x> among <Color>", "answer")),
-        *(("<x> or raise <Refused>", "answer"), ("<x> like <Survey.Mood>", "answer")),
+        *(("<x> or raise <Refused>", "answer"), ("<x> like <Survey.Mood>", "direct")),
     ],
 )
 def test_classes_in_the_text(read: str, effects: str) -> None:

@@ -24,7 +24,6 @@ def test_json() -> None:
         "severity": "error",
         "message": "100% `x`\nwrong",
         "hint": "did you mean: `y`?",
-        "replacement": None,
         "path": "a,b.njpy",
         "line": 2,
         "column": 5,

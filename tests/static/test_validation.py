@@ -199,7 +199,7 @@ TYPED = read_program("validation_typed")
     [
         ("int", "y = str(n)", "str"), ("int", "y = s", "str"), ("int", "y = mail.text", "str"),
         ("int", "y = f'{n}'", "str"), ("int", "y = name_of(n)", "str"), ("int", "y: int = s", "str"),
-        ("int", "y = True", "bool"), ("int", "y = None", "None"), ("int", "y = round(part, 2)", "float"),
+        ("int", "y = True", "bool"), ("int", "y = None", "None"),
         ("Optional[int]", "y = 'a'", "str"), ("Number", "y = s", "str"),
         ("str", "y = items", "list"),
         ("bool", "y = len(s)", "int"), ("list", "y = s, s", "tuple"),

@@ -25,7 +25,6 @@ from functools import cached_property
 from typing import Literal
 
 from njc.compiler.analysis.annotations import find_hidden_names, unquote, unquote_inside
-from njc.compiler.analysis.class_members import is_dataclass
 from njc.compiler.analysis.control_words import JUMP_LABELS, list_named_jumps, names_raise
 from njc.compiler.analysis.inference import TypeReader
 from njc.compiler.analysis.json_compatibility import find_json_problem
@@ -82,8 +81,6 @@ class Obstacle:
     remedy: str = ""
     is_missing: bool = False
     """Whether a block without code could do nothing at all."""
-    is_unknown: bool = False
-    """Whether the obstacle is a variable of unknown type."""
     is_input: bool = False
     """Whether the obstacle is a value that could be changed."""
     is_call: bool = False
@@ -99,7 +96,7 @@ class ChangeableInput:
     changeable: Typed
     """The part of the type that makes it changeable."""
     types: TypeReader
-    is_missing = is_unknown = is_call = False
+    is_missing = is_call = False
     is_input = True
 
     @property
@@ -238,14 +235,13 @@ def _find_input_obstacle(
     elif kind := types.find_definition(root, scope):
         remedy = f"{ANSWER_REMEDY}, if it only reads `{path}`" if root.isupper() else ""
         yield Obstacle(f"it may use the {kind} `{root}`", remedy, is_call=True)
-    elif root == _find_options_parameter(block):
+    elif root in _list_rest_parameters(block):
         yield Obstacle(f"it may change `{path}`", f"{ANSWER_REMEDY}, if it only reads `{path}`")
     else:
         can_annotate = not attributes or (owner is not None and types.class_of_type(owner))
         yield Obstacle(
             f"it may change `{path}`, whose type is not known",
             f"annotate `{path}`" if can_annotate else f"{ANSWER_REMEDY}, if it only reads `{path}`",
-            is_unknown=True,
             is_input=True,
         )
 
@@ -264,7 +260,7 @@ def find_read_type(
     if attributes:
         itself = types.expand(Typed(name, block.scope))
         if (found := types.class_of_type(itself)) is not None:
-            return _find_class_attribute_type(found, attributes, types), None
+            return _find_member_type(found, attributes, types), None
     typed = types.infer(name, block.scope)
     if typed is None and root in block.binds:
         typed = types.declared_type(root, block.scope)
@@ -279,64 +275,41 @@ def _find_class_obstacle(
     root: str, attributes: list[str], block: NaturalBlock, types: TypeReader
 ) -> Iterator[Obstacle]:
     """Yield changes that a block could make through a class, library type or alias in its text."""
-    scope = block.scope
     path = ".".join([root, *attributes])
-    named: ast.expr = ast.Name(root, ast.Load())
-    found = types.class_of_type(types.expand(Typed(named, scope)))
-    while attributes:
-        named = ast.Attribute(named, attributes[0], ast.Load())
-        if (inner := types.class_of_type(Typed(named, scope))) is None:
-            break
-        found, attributes = inner, attributes[1:]
+    found = types.class_of_type(types.expand(Typed(ast.Name(root, ast.Load()), block.scope)))
     if found is None:
         if attributes and not hasattr(builtins, root):
             yield Obstacle(f"it may change `{path}`, whose type is not known", "")
         return
     yield from _find_exception_obstacle(found, root, types)
-    typed = _find_class_attribute_type(found, attributes, types) if attributes else None
+    typed = _find_member_type(found, attributes, types)
     if not any(map(is_exception_name, types.list_base_names(found))):
         method = types.find_public_method(found, of_class=True) if not attributes else None
         if method or (method := types.find_method(typed) if typed is not None else None):
             yield _make_method_obstacle(path, method)
             return
-    changeable = (
-        types.find_changeable(typed)
-        if typed is not None
-        else types.find_changeable_class_attribute(found)
-    )
-    if changeable is not None or (attributes and typed is None):
+    if (attributes and typed is None) or types.find_changeable_class_attribute(found):
         kind = "class attribute" if attributes else "class"
         remedy = f"{ANSWER_REMEDY}, if it only reads `{path}`"
         yield Obstacle(f"it may change the {kind} `{path}`", remedy)
 
 
-def _find_class_attribute_type(
+def _find_member_type(
     found: ClassDefinition, attributes: list[str], types: TypeReader
 ) -> Typed | None:
-    """Return the type of a class attribute or an enum member; None if it is not known."""
-    node, scope = found
-    name, *inner = attributes
-    typed = None
-    for statement in node.body:
-        match statement:
-            case ast.AnnAssign(target=ast.Name(id=declared), annotation=annotation) if (
-                declared == name
-            ):
-                typed = Typed(unquote(annotation), scope)
-            case ast.Assign(targets=[ast.Name(id=declared)], value=value) if declared == name:
-                is_enum = any(base.startswith("enum.") for base in types.list_base_names(found))
-                itself = Typed(ast.Name(node.name, ast.Load()), scope)
-                typed = itself if is_enum else types.infer_class_value(value, node, scope)
-    for attribute in inner:
-        typed = types.find_field_type(typed, attribute) if typed is not None else None
-    return typed
+    """Return the type of a member of an enum; None for other attributes of a class."""
+    is_enum = any(base.startswith("enum.") for base in types.list_base_names(found))
+    is_member = is_enum and len(attributes) == 1
+    return Typed(ast.Name(found[0].name, ast.Load()), found[1]) if is_member else None
 
 
-def _find_options_parameter(block: NaturalBlock) -> str | None:
-    """Return the function's `**options`: its annotation describes the values, not the dict."""
+def _list_rest_parameters(block: NaturalBlock) -> list[str]:
+    """Return the function's `*args` and `**options`: annotations describe the values in them."""
     node = block.scope.node
-    rest = None if isinstance(node, ast.Module | ast.ClassDef) else node.args.kwarg
-    return rest.arg if rest is not None else None
+    given = (
+        [] if isinstance(node, ast.Module | ast.ClassDef) else [node.args.vararg, node.args.kwarg]
+    )
+    return [each.arg for each in given if each is not None]
 
 
 def _find_exception_obstacle(
@@ -382,18 +355,6 @@ def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader)
         return f"annotate `{path}: {ast.unparse(form)}`, if the block only reads it"
     if types.name_of(types.expand(changeable)) in _USED_NOT_READ:
         return ""
-    found = types.class_of_type(types.expand(typed))
-    if found is not None and is_dataclass(found[0]):
-        fields = {
-            name: make_read_only(types.expand(field), types)
-            for name, field in types.list_fields(found)
-            if not types.is_read_only(field)
-        }
-        if all(fields.values()):
-            forms = [f"`{name}: {ast.unparse(form)}`" for name, form in fields.items() if form]
-            with_fields = f" with {' and '.join(forms)}" * bool(forms)
-            remedy = f"make `{found[0].name}` a frozen dataclass{with_fields}"
-            return f"{remedy}, if the block only reads it"
     return f"{ANSWER_REMEDY}, if it only reads `{path}`"
 
 

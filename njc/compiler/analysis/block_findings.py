@@ -1,27 +1,24 @@
 """Findings about a block's authority: it can do nothing, or less than its text asks for.
 
 Summarize <text>.                                       NJ211  the block can do nothing
-Summarize <text>. ... print(summary)                    NJ213  no block binds `summary`
 Skip <mail> if it is spam, or note its <:topic: str>.   NJ303  `skip` may mean an unnamed jump
 Increase <count>. Put a text into <:note: str>.         NJ305  `count` is only read
 Never return.                                           NJ306  `return` is not offered
 Double x, and return it.                                NJ217  `x` is plain text
-Increase <self.cuont>.                                  NJ218  the class has `count`
-Read <:n: int> from <text>. If <:n: str> is a word, ... NJ215  an output of two types
+Put the date of <text> into <:date: date>.              NJ215  the output hides its type
 Put the sum of <rows> into <:total: float>.             NJ304  it may change `rows: list[int]`
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
 from njc.compiler.analysis.annotations import find_hidden_names, unquote_inside
 from njc.compiler.analysis.authority import ANSWER_REMEDY, Authority, find_read_type
-from njc.compiler.analysis.check import suggest_type
+from njc.compiler.analysis.check import suggest_name
 from njc.compiler.analysis.containment import find_uncontained
 from njc.compiler.analysis.control_words import (
     CLAUSE_START,
@@ -34,11 +31,10 @@ from njc.compiler.analysis.inference import TypeReader
 from njc.compiler.analysis.types import SCALARS, Typed
 from njc.compiler.frontend.blocks import NaturalBlock
 from njc.compiler.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.compiler.frontend.name_resolution import FunctionDefinition, NameScope, is_defined
+from njc.compiler.frontend.name_resolution import is_defined
 from njc.compiler.frontend.prompt_references import Reference, list_variables, parse_type
 from njc.compiler.frontend.source import SourceFile
 from njrt.data.options import Options, merge_option_layers
-from njrt.data.similar import find_similar
 
 
 def find_block_findings(
@@ -58,10 +54,7 @@ def find_block_findings(
     options = merge_option_layers(block.options, project)
     yield from _check_effect(source, authority, types)
     yield from _check_changes(source, authority, types)
-    yield from _check_attributes(source, block, types)
-    yield from _check_final_outputs(source, block, types)
     yield from _check_undefined_types(source, block, authority.labels, types)
-    yield from _check_two_types(source, block)
     is_contained = options.policy == "contained"
     found = find_uncontained(block, types, source.path, options) if is_contained else None
     if found is not None and found.is_impossible:
@@ -126,22 +119,6 @@ def _check_changes(
         yield make_diagnostic(source, "NJ305", *at, message, hint)
 
 
-def _check_attributes(
-    source: SourceFile, block: NaturalBlock, types: TypeReader
-) -> Iterator[Diagnostic]:
-    """Report the last attribute of a path that its class lacks, if it has a similar one."""
-    for reference in block.references:
-        _, _, name = reference.path.rpartition(".")
-        owner = find_read_type(reference.path, block, types)[1] if reference.is_dotted else None
-        found = types.class_of_type(types.expand(owner)) if owner is not None else None
-        if found is None or name in (known := types.list_attributes(found)):
-            continue
-        if close := find_similar(name, known):
-            message = f"`{found[0].name}` has no `{name}`"
-            at = (reference.start, reference.end)
-            yield make_diagnostic(source, "NJ218", *at, message, f"did you mean `{close}`?")
-
-
 def _check_effect(
     source: SourceFile, authority: Authority, types: TypeReader
 ) -> Iterator[Diagnostic]:
@@ -154,13 +131,7 @@ def _check_effect(
         return
     if block.is_fstring or block.writes or authority.labels:
         return
-    if (missing := _find_missing_name(block, types)) is not None:
-        message = (
-            f"the block has no output, and nothing binds `{missing}`, which the code below reads"
-        )
-        hint = f"write `<:{missing}>` for its output"
-        yield make_diagnostic(source, "NJ213", *block.head, message, hint)
-    elif not (_names_act(block) or any(not each.is_missing for each in authority.obstacles)):
+    if not (_names_act(block) or any(not each.is_missing for each in authority.obstacles)):
         message = (
             "the block can do nothing: it has no output, no jump, and nothing that it could change"
         )
@@ -208,54 +179,13 @@ def _is_variable_before(name: str, block: NaturalBlock, types: TypeReader) -> bo
     )
 
 
-def _find_missing_name(block: NaturalBlock, types: TypeReader) -> str | None:
-    """Return the first name that the code below reads, but nothing binds."""
-    nodes = list(ast.walk(block.scope.node))
-    bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
-    bound |= {
-        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    names = (
-        node
-        for node in nodes
-        if isinstance(node, ast.Name)
-        and node.lineno > block.end_line
-        and node.id not in bound
-        and not is_defined(node.id, block.scope, types.outputs)
-    )
-    found = min(names, key=lambda node: (node.lineno, node.col_offset), default=None)
-    return found.id if found is not None else None
-
-
-def _check_final_outputs(
-    source: SourceFile, block: NaturalBlock, types: TypeReader
-) -> Iterator[Diagnostic]:
-    """Report outputs that are `Final`."""
-    for output in (each for each in block.references if each.writes):
-        if not output.is_dotted and _is_final(output.path, block, types):
-            message = f"the block binds `{output.path}`, which is `Final` and has a value"
-            hint = "bind another variable, or remove `Final`"
-            yield make_diagnostic(source, "NJ305", output.start, output.end, message, hint)
-
-
-def _is_final(name: str, block: NaturalBlock, types: TypeReader) -> bool:
-    """Return whether a statement declares a variable as `Final` and gives it a value."""
-    found, home = types.find_annotation(name, block.scope), types.find_home(name, block.scope)
-    if found is None or home is None or types.name_of(found) != "typing.Final":
-        return False
-    statements = types.find_statements_binding(name, home)
-    return any(getattr(statement, "value", None) is not None for statement in statements)
-
-
 def _check_undefined_types(
     source: SourceFile, block: NaturalBlock, labels: Iterable[str], types: TypeReader
 ) -> Iterator[Diagnostic]:
     """Report unbound names in quoted types and in annotations: such a type checks no value."""
     found: list[tuple[str, Typed, tuple[int, int]]] = []
-    in_prompt = set[str]()
     for output in (each for each in block.references if each.writes):
         if typed := _get_written_type(output, block):
-            in_prompt.add(output.path)
             found.append((output.path, typed, (output.start, output.end)))
         elif typed := types.find_annotation(output.path, block.scope):
             found.append((output.path, typed, source.get_span(typed.annotation)))
@@ -282,53 +212,8 @@ def _check_undefined_types(
         for name in names:
             if not is_defined(name, typed.scope, types.outputs):
                 message = f"`{name}`, in the type of `{path}`, is not defined here"
-                hint = suggest_type(name, block, types.outputs)
+                hint = suggest_name(name, block, types.outputs)
                 yield make_diagnostic(source, "NJ201", *at, message, hint)
-        for name in _list_parts(unquote_inside(typed, types)):
-            if _is_function(name, typed.scope, types):
-                message = f"`{name}`, in the type of `{path}`, is a function, and no type"
-                # Python runs a program with such an annotation.
-                code = "NJ201" if path in in_prompt else "NJ215"
-                yield make_diagnostic(source, code, *at, message, _TYPES_FOR_FUNCTIONS.get(name))
-
-
-_TYPES_FOR_FUNCTIONS = {
-    "any": "write `object`, or `typing.Any`",
-    "callable": "write `collections.abc.Callable`",
-}
-
-
-def _list_parts(annotation: ast.expr) -> Iterator[str]:
-    """Yield the names that are the type itself, part of a union or items of a builtin container."""
-    match annotation:
-        case ast.Name(id=name):
-            yield name
-        case ast.BinOp(left=left, right=right):
-            yield from (*_list_parts(left), *_list_parts(right))
-        case ast.Subscript(value=ast.Name("list" | "dict" | "set" | "tuple"), slice=inner):
-            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-            yield from (name for part in parts for name in _list_parts(part))
-
-
-def _is_function(name: str, scope: NameScope, types: TypeReader) -> bool:
-    """Return whether a name means only a function of the file or of Python, not a class."""
-    if types.is_builtin(name, scope):
-        return callable(found := getattr(builtins, name, None)) and not isinstance(found, type)
-    home = types.find_home(name, scope)
-    statements = types.find_statements_binding(name, home) if home is not None else []
-    return bool(statements) and all(isinstance(it, FunctionDefinition) for it in statements)
-
-
-def _check_two_types(source: SourceFile, block: NaturalBlock) -> Iterator[Diagnostic]:
-    """Report an output with two types in the block."""
-    first: dict[str, str] = {}
-    for output in block.references:
-        if output.writes and output.type:
-            other = first.setdefault(output.path, output.type)
-            if other != output.type:
-                message = f"`{output.path}` is `{other}` above in the block, and that type counts"
-                hint = "write one type, or use a second name"
-                yield make_diagnostic(source, "NJ215", output.start, output.end, message, hint)
 
 
 def _get_written_type(output: Reference, block: NaturalBlock) -> Typed | None:

@@ -18,9 +18,7 @@ import re
 import sys
 import typing
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 
 from njc.compiler.analysis.control_words import find_statements
 from njc.compiler.frontend.blocks import NaturalBlock
@@ -91,21 +89,15 @@ def _check_tags(
             case KeywordTag(path=path):
                 message = f"`<{path}>` names no variable and is plain text"
                 hint = f"write `<<{path}>` to mark it as plain text"
-                written = "<" + source.text[tag.start : tag.end]
-                replacement = None if is_quoted(block, *at) else written
-                yield make_diagnostic(source, "NJ203", *at, message, hint, replacement)
+                yield make_diagnostic(source, "NJ203", *at, message, hint)
             case MistypedTag(path=path):
                 message = f"the type of `{path}` is not a Python annotation, so this is plain text"
                 hint = f"write a type such as `<:{path}: str>`, or `<:{path}>` without one"
                 yield make_diagnostic(source, "NJ207", *at, message, hint)
             case NearTag(root=root, writes=writes, reason=reason, hint=hint):
-                is_variable = _is_variable(root, block.scope, outputs)
-                if writes or is_variable or tag.is_typed:
+                if writes or tag.is_typed or _is_variable(root, block.scope, outputs):
                     code = "NJ207" if writes else "NJ208"
-                    is_code = is_quoted(block, *at) or _is_comparison(source, block, *at, outputs)
-                    is_fixed = is_code or not (writes or is_variable)
-                    replacement = None if is_fixed else tag.replacement
-                    yield make_diagnostic(source, code, *at, reason, hint, replacement)
+                    yield make_diagnostic(source, code, *at, reason, hint)
             case Reference():
                 for problem in _check_reference(source, block, tag, outputs, suggest):
                     if problem.message not in reported:
@@ -148,20 +140,13 @@ def _check_reference(
     for name in list_variables(parse_type(reference.type)) if reference.type else ():
         if not is_defined(name, scope, outputs):
             message = f"`{name}`, in the type of `{reference.path}`, is not defined here"
-            suggestion = suggest_type(name, block, outputs) if suggest else None
+            suggestion = suggest_name(name, block, outputs) if suggest else None
             yield make_diagnostic(source, "NJ201", *at, message, suggestion)
 
 
 def _is_plain_builtin(name: str) -> bool:
     """Return whether a name is a builtin and a plain word; `super` works only as a reference."""
     return name.islower() and name.isalpha() and name != "super" and hasattr(builtins, name)
-
-
-def suggest_type(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str | None:
-    """Return how to correct an undefined name in a type, or None."""
-    if name in _TYPES_BY_OTHER_NAMES:
-        return f"did you mean `{_TYPES_BY_OTHER_NAMES[name]}`?"
-    return suggest_name(name, block, outputs)
 
 
 def suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str | None:
@@ -187,63 +172,6 @@ def suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str |
     return f"add `import {name}` above" if name in sys.stdlib_module_names else None
 
 
-_TYPES_BY_OTHER_NAMES = {
-    "integer": "int",
-    "number": "float",
-    "double": "float",
-    "string": "str",
-    "text": "str",
-    "boolean": "bool",
-    "array": "list",
-    "null": "None",
-}
-
-
-_CODE = re.compile(
-    r"```.*?```|`[^`\n]*`|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|^[ \t]*>>>.*$", re.S | re.M
-)
-
-
-def is_quoted(block: NaturalBlock, start: int, end: int) -> bool:
-    """Return whether a place in a prompt is quoted or code and so may not be a failed reference."""
-    shift = block.end - 3 - len(block.prompt)
-    quoted = _find_quoted(block.prompt)
-    at = bisect_right(quoted, (start - shift, len(block.prompt))) - 1
-    return at >= 0 and end - shift <= quoted[at][1]
-
-
-@lru_cache(maxsize=1)
-def _find_quoted(prompt: str) -> Sequence[tuple[int, int]]:
-    return [code.span() for code in _CODE.finditer(prompt)]
-
-
-_OPERAND_BEFORE = re.compile(r"(\w+(?:\.\w+)*|[)\]])\s*\Z")
-_OPERAND_BEHIND = re.compile(r"\s*(\w[\w.]*|[(\[-])")
-
-
-def _is_comparison(
-    source: SourceFile, block: NaturalBlock, start: int, end: int, outputs: BlockOutputs
-) -> bool:
-    """Return whether angle brackets with a blank after the first may compare: `a < x > b`."""
-    if not source.text[start + 1 : start + 2].isspace():
-        return False
-    before = _OPERAND_BEFORE.search(source.text[max(0, start - 80) : start])
-    behind = _OPERAND_BEHIND.match(source.text, end)
-    words = [found[1] for found in (before, behind) if found]
-    return any(
-        len(word) == 1
-        or word[0].isdigit()
-        or _is_variable(word.split(".")[0], block.scope, outputs)
-        for word in words
-    )
-
-
-def _is_word_alone(text: str, start: int, end: int) -> bool:
-    """Return whether a place is surrounded by blanks and punctuation, like a word."""
-    is_open = text[start - 1 : start].isspace() or text[start - 1 : start] in "(\u2014"
-    return is_open and (text[end : end + 1].isspace() or text[end : end + 1] in ".,;:!?)")
-
-
 _BRACES = re.compile(
     rf"(?<!\{{)\{{(?P<name>{NAME})(?:\.{NAME})*(?:\[[^\]{{}}]*\])?"
     r"(?:![rsa])?(?::[^{}]*)?\}(?!\})"
@@ -262,9 +190,7 @@ def _check_braces(
         if _is_variable(name, block.scope, outputs) and is_defined(name, block.scope, outputs):
             at = (block.start + field.start(), block.start + field.end())
             message = f"`{field[0]}` is plain text: the prompt is not an f-string"
-            is_plain = field[0] == f"{{{name}}}" and _is_word_alone(block.literal, *field.span())
-            replacement = f"<{name}>" if is_plain and not is_quoted(block, *at) else None
-            yield make_diagnostic(source, "NJ210", *at, message, f"write `<{name}>`", replacement)
+            yield make_diagnostic(source, "NJ210", *at, message, f"write `<{name}>`")
 
 
 def _check_control_words(source: SourceFile, block: NaturalBlock) -> Iterator[Diagnostic]:

@@ -19,7 +19,6 @@ from njc.compiler.analysis.types import MAX_DEPTH, ClassDefinition, Typed, TypeD
 from njc.compiler.frontend.name_resolution import (
     FunctionDefinition,
     NameScope,
-    list_bound_names,
     list_named_parameters,
 )
 from njc.compiler.frontend.prompt_references import list_variables
@@ -100,21 +99,6 @@ class DeclaredTypes(TypeDefinitions):
             return None
         field = self.map_fields(found).get(attribute)
         return field or self._find_property_type(found, attribute)
-
-    def list_attributes(self, found: ClassDefinition) -> frozenset[str]:
-        """Return the names of a class's attributes; none if other files or calls may add some."""
-        classes = [node for node, _ in self.walk_bases(found)]
-        names: set[str] = set()
-        for node in classes:
-            names.update(group_statements(node), list_attribute_stores(node))
-        is_open = (
-            sum(len(node.bases) for node in classes) != len(classes) - 1
-            or any(node.keywords for node in classes)
-            or any(node.decorator_list and not is_dataclass(node) for node in classes)
-            or names & {"__getattr__", "__getattribute__", "__setattr__", "__dict__"}
-            or names & {"setattr", "vars"}
-        )
-        return frozenset() if is_open else frozenset(names)
 
     def _find_property_type(self, found: ClassDefinition, name: str) -> Typed | None:
         for method, scope in self._find_methods(found, name):
@@ -203,16 +187,6 @@ def _list_field_statements(node: ast.ClassDef) -> Sequence[ast.stmt]:
         for statement in node.body
         if isinstance(statement, ast.AnnAssign) or getattr(statement, "name", "") == "__init__"
     ]
-
-
-@lru_cache(maxsize=64)
-def group_statements(node: ast.ClassDef) -> Mapping[str, Sequence[ast.stmt]]:
-    """Return the statements of a class body by the names that they bind."""
-    by_name: dict[str, list[ast.stmt]] = {}
-    for statement in node.body:
-        for name in list_bound_names(statement):
-            by_name.setdefault(name, []).append(statement)
-    return by_name
 
 
 @lru_cache(maxsize=64)

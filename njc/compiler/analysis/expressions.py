@@ -4,7 +4,8 @@
     tickets[0]                  str, if `tickets` is a Sequence[str]
     find(ticket)                the annotated result of `find`
 
-Not detected: operators that classes define, and functions and classes in other modules.
+Not detected: conditions, comparisons, slices, and functions and classes in other modules.
+A variable with such a value needs an annotation.
 """
 
 from __future__ import annotations
@@ -13,12 +14,11 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from njc.compiler.analysis.class_members import find_result, group_functions
+from njc.compiler.analysis.class_members import find_result
 from njc.compiler.analysis.read_only import ChangeReader
 from njc.compiler.analysis.types import (
     MAX_DEPTH,
     SCALARS,
-    ClassDefinition,
     Typed,
     make_builtin_type,
 )
@@ -30,12 +30,6 @@ _STRING_METHODS = frozenset(
         *("replace", "join", "format", "removeprefix", "removesuffix", "zfill", "center"),
     }
 )
-_CONSTRUCTORS: Mapping[str, tuple[str, ...]] = {
-    "datetime.date": ("today", "fromisoformat", "fromtimestamp"),
-    "datetime.datetime": ("now", "fromisoformat", "fromtimestamp", "strptime"),
-    "pathlib.Path": ("cwd", "home"),
-}
-"""The class methods that make an instance."""
 _BUILTIN_RESULTS: Mapping[str, str] = {
     **{name: name for name in ("str", "int", "float", "bool", "bytes", "range")},
     **dict.fromkeys(("repr", "input", "chr", "format", "ascii", "hex"), "str"),
@@ -43,9 +37,6 @@ _BUILTIN_RESULTS: Mapping[str, str] = {
     **dict.fromkeys(("any", "all", "isinstance", "callable"), "bool"),
 }
 
-_BOOL_OPERATORS = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
-_BUILTIN_CONTAINERS = frozenset({"list", "dict", "set"})
-_COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
 _METHODS_OF_CLASSES = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
 """Methods that receive the class instead of an instance, without a decorator."""
 
@@ -68,40 +59,19 @@ class ExpressionReader(ChangeReader):
                 return make_builtin_type(name, scope)
             case ast.JoinedStr():
                 return make_builtin_type("str", scope)
-            case ast.UnaryOp(op=ast.Not()):
-                return make_builtin_type("bool", scope)
-            case ast.Compare(left=left, ops=operators, comparators=others):
-                is_bool = all(isinstance(each, _BOOL_OPERATORS) for each in operators) or all(
-                    self._compares_to_bool(self.infer(part, scope, depth + 1))
-                    for part in (left, *others)
-                )
-                return make_builtin_type("bool", scope) if is_bool else None
-            case ast.UnaryOp(operand=inner):
-                typed = self.infer(inner, scope, depth + 1)
-                return typed if typed and self.name_of(typed) in SCALARS else None
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant() as number):
+                return self.infer(number, scope, depth)
             case ast.BinOp(left=left, right=right):
                 typed, other = (self.infer(part, scope, depth + 1) for part in (left, right))
                 both_scalar = all(part and self.name_of(part) in SCALARS for part in (typed, other))
                 return typed if both_scalar else None
             case ast.Tuple(elts=parts):
                 return self._make_tuple_type([self.infer(part, scope, depth + 1) for part in parts])
-            case ast.IfExp(body=body, orelse=orelse):
-                first, second = (self.infer(part, scope, depth + 1) for part in (body, orelse))
-                is_same = first and second and self.identify(first) == self.identify(second)
-                return first if is_same else None
-            case ast.BoolOp(values=operands):
-                known = [self.infer(part, scope, depth + 1) for part in operands]
-                found = [part for part in known if part is not None]
-                is_known = len(found) == len(known) and all(self.is_read_only(p) for p in found)
-                return found[-1] if is_known else None
             case ast.Name(id=name):
                 return self._type_of_self(name, scope) or self.type_of(name, scope, depth + 1)
             case ast.Attribute(value=owner, attr=attribute):
                 return self._field_of(owner, attribute, scope, depth)
-            case ast.Subscript(value=owner, slice=ast.Slice()):
-                typed = self.infer(owner, scope, depth + 1)
-                return typed if typed and self.class_of_type(self.expand(typed)) is None else None
-            case ast.Subscript(value=owner):
+            case ast.Subscript(value=owner, slice=index) if not isinstance(index, ast.Slice):
                 item = self.mapping_part(owner, scope, 1, depth)
                 return item or self.element_of(owner, scope, depth)
             case ast.Await(value=ast.Call(func=function)):
@@ -112,38 +82,15 @@ class ExpressionReader(ChangeReader):
 
     def _infer_call(self, call: ast.Call, scope: NameScope, depth: int) -> Typed | None:
         match call:
-            case ast.Call(func=ast.Name(id="round"), args=[number, *digits]) if self.is_builtin(
-                "round", scope
-            ):
-                typed = self.infer(number, scope, depth + 1)
-                is_scalar = typed is not None and self.name_of(typed) in SCALARS
-                return (typed if digits else make_builtin_type("int", scope)) if is_scalar else None
             case ast.Call(func=ast.Name(id=name)) if name in _BUILTIN_RESULTS and self.is_builtin(
                 name, scope
             ):
                 return make_builtin_type(_BUILTIN_RESULTS[name], scope)
-            case ast.Call(
-                func=ast.Name(id="tuple" | "frozenset" as name), args=[items], keywords=[]
-            ) if self.is_builtin(name, scope):
-                item = self.element_of(items, scope, depth + 1)
-                return self._make_collection_type(name, item) if item is not None else None
             case ast.Call(func=ast.Name() as called) if self.class_of_type(Typed(called, scope)):
                 return Typed(called, scope)
             case ast.Call(func=function):
                 return self._find_annotated_result(function, scope, depth, is_awaited=False)
         return None
-
-    def _compares_to_bool(self, typed: Typed | None) -> bool:
-        """Return whether comparing values of a type gives a `bool`; others may compare elements."""
-        if typed is None:
-            return False
-        for part in self.union_parts(self.expand(typed)):
-            found = self.class_of_type(part)
-            if found is None and self.name_of(part) in _BUILTIN_CONTAINERS:
-                continue
-            if not self.is_read_only(part) or (found and self._defines_comparison(found)):
-                return False
-        return True
 
     def _make_tuple_type(self, parts: Sequence[Typed | None]) -> Typed | None:
         """Return the type of a tuple of these parts, if one scope defines all their names."""
@@ -154,18 +101,6 @@ class ExpressionReader(ChangeReader):
             return None
         inner = ast.Tuple([part.annotation for part in known], ast.Load())
         return known[0].inside(ast.Subscript(ast.Name("tuple", ast.Load()), inner, ast.Load()))
-
-    def _make_collection_type(self, name: str, item: Typed) -> Typed | None:
-        """Return the type of a tuple or frozenset of any number of items."""
-        if not self.is_builtin(name, item.scope):
-            return None
-        each = item.annotation
-        inner = ast.Tuple([each, ast.Constant(...)], ast.Load()) if name == "tuple" else each
-        return item.inside(ast.Subscript(ast.Name(name, ast.Load()), inner, ast.Load()))
-
-    def _defines_comparison(self, found: ClassDefinition) -> bool:
-        functions = (group_functions(node) for node, _ in self.walk_bases(found))
-        return not all(_COMPARISONS.isdisjoint(by_name) for by_name in functions)
 
     def _find_annotated_result(
         self, function: ast.expr, scope: NameScope, depth: int, is_awaited: bool
@@ -182,17 +117,11 @@ class ExpressionReader(ChangeReader):
     def _result_of_method(
         self, owner: ast.expr, method: str, scope: NameScope, depth: int, is_awaited: bool
     ) -> Typed | None:
-        made = self.name_of(Typed(owner, scope))
-        if method in _CONSTRUCTORS.get(made, ()):
-            return Typed(owner, scope)
         typed = self.infer(owner, scope, depth + 1)
         if typed is None:
             return None
-        name = self.name_of(typed)
-        if name == "str" and method in _STRING_METHODS:
+        if self.name_of(typed) == "str" and method in _STRING_METHODS:
             return typed
-        if name == "pathlib.Path" and method == "read_text":
-            return make_builtin_type("str", scope)
         found = self.class_of_type(self.expand(typed))
         return self.find_method_result(found, method, is_awaited) if found is not None else None
 

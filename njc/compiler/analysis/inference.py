@@ -2,7 +2,7 @@
 
     def route(tickets: Sequence[str]):
         for ticket in tickets:              type_of("ticket")                 str
-            size: Final = len(ticket)       type_of("size")                   int
+            size = len(ticket)              type_of("size")                   int
 
 Not detected: types that depend on control flow. A variable that is bound in an unknown way has no
 type.
@@ -11,21 +11,18 @@ type.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 from njc.compiler.analysis.annotations import find_hidden_names, unquote
 from njc.compiler.analysis.expressions import ExpressionReader
 from njc.compiler.analysis.stated_outputs import find_stated_type
 from njc.compiler.analysis.types import MAX_DEPTH, Typed, make_builtin_type
 from njc.compiler.frontend.blocks import NaturalBlock
-from njc.compiler.frontend.name_resolution import Definition, NameScope, list_bound_names
-from njc.compiler.frontend.prompt_references import list_variables, parse_type
+from njc.compiler.frontend.name_resolution import Definition, NameScope
+from njc.compiler.frontend.prompt_references import parse_type
 from njrt.data.private_names import mangle
-
-Binding = Callable[[int], "Typed | None"]
-"""Reads the type that a statement gives a name; called with the depth of the search."""
 
 _DEFINITIONS = Definition | ast.Import | ast.ImportFrom
 """The statements that bind a name without annotating it."""
@@ -53,7 +50,7 @@ class TypeReader(ExpressionReader):
     def _find_type(self, name: str, key: str, home: NameScope, depth: int) -> Typed | None:
         if name in self.list_rebound(home) and key not in home.bindings.annotations:
             return None
-        found = [binding(depth + 1) for binding in self._bindings(home).get(key, ())]
+        found = [*self._list_types(name, key, home, depth + 1)]
         known = [typed for typed in found if typed is not None]
         if not known or len(known) != len(found) or depth > MAX_DEPTH:
             return None
@@ -105,9 +102,7 @@ class TypeReader(ExpressionReader):
         """Return an annotation without quotes, if its names mean the same in a scope."""
         if found is None or find_hidden_names(found, scope, self):
             return None
-        unquoted = found.inside(unquote(found.annotation))
-        has_type = not self._has_final or not self._is_bare_final(unquoted.annotation, found.scope)
-        return unquoted if has_type else None
+        return found.inside(unquote(found.annotation))
 
     def find_type_in_prompts(self, name: str, scope: NameScope) -> str | None:
         """Return the type that a prompt in the scope gives to an output; the first one counts."""
@@ -127,23 +122,6 @@ class TypeReader(ExpressionReader):
                     return "import"
         return None
 
-    def _bindings(self, scope: NameScope) -> Mapping[str, list[Binding]]:
-        """Return the bindings of each stored name in a scope."""
-        if scope not in self._bindings_by_scope:
-            by_name: dict[str, list[Binding]] = {}
-            for name, binding in self._find_bindings(scope):
-                by_name.setdefault(name, []).append(binding)
-            self._bindings_by_scope[scope] = by_name
-        return self._bindings_by_scope[scope]
-
-    @cached_property
-    def _has_final(self) -> bool:
-        return "Final" in self.text
-
-    @cached_property
-    def _bindings_by_scope(self) -> dict[NameScope, dict[str, list[Binding]]]:
-        return {}
-
     @cached_property
     def blocks_by_scope(self) -> Mapping[NameScope | None, list[NaturalBlock]]:
         by_scope: dict[NameScope | None, list[NaturalBlock]] = {}
@@ -161,138 +139,73 @@ class TypeReader(ExpressionReader):
                     types.setdefault((block.scope, reference.path), reference.type)
         return types
 
-    def _find_bindings(self, scope: NameScope) -> Iterator[tuple[str, Binding]]:
-        """Yield each name that a scope binds, with a function that reads the binding's type."""
-        node, around = scope.node, scope.signature_scope
-        rest = None if isinstance(node, ast.Module | ast.ClassDef) else node.args.vararg
-        for name, annotation in scope.bindings.parameters.items():
-            if rest is not None and name == rest.arg and rest.annotation is not None:
-                yield name, _always(_make_tuple_type(rest.annotation, around))
-                continue
-            yield name, _always(Typed(unquote(annotation), around) if annotation else None)
-        annotated = self._typing_annotations(scope)
-        for name, annotation in annotated.items():
-            yield name, _always(Typed(unquote(annotation), scope))
-        for statement in scope.statements:
-            for name, binding in self._bindings_of(statement, scope):
-                key = mangle(name, scope.mangling_class)
-                if key not in annotated or isinstance(statement, _DEFINITIONS):
-                    yield key, binding
-        for block in self.blocks_by_scope.get(scope, ()):
-            for name in block.binds:
-                key = mangle(name, scope.mangling_class)
-                if key not in annotated and key not in scope.bindings.parameters:
-                    yield key, _always(self.output_type(name, scope))
+    def _list_types(
+        self, name: str, key: str, scope: NameScope, depth: int
+    ) -> Iterator[Typed | None]:
+        """Yield the types that everything in a scope that binds a name gives to it."""
+        bindings = scope.bindings
+        if key in bindings.parameters:
+            annotation = bindings.parameters[key]
+            yield Typed(unquote(annotation), scope.signature_scope) if annotation else None
+        if key in bindings.annotations:
+            yield Typed(unquote(bindings.annotations[key]), scope)
+        for statement in bindings.statements.get(name, ()):
+            if key not in bindings.annotations or isinstance(statement, _DEFINITIONS):
+                yield from self._list_types_by(statement, name, scope, depth)
+        if key not in bindings.parameters.keys() | bindings.annotations.keys() and any(
+            name in block.binds for block in self.blocks_by_scope.get(scope, ())
+        ):
+            yield self.output_type(name, scope)
 
-    def _typing_annotations(self, scope: NameScope) -> Mapping[str, ast.expr]:
-        """Return the annotations of a scope's variables, except a bare `Final`."""
-        annotations = scope.bindings.annotations
-        if not self._has_final:
-            return annotations
-        return {
-            name: annotation
-            for name, annotation in annotations.items()
-            if not self._is_bare_final(annotation, scope)
-        }
-
-    def _is_bare_final(self, annotation: ast.expr, scope: NameScope) -> bool:
-        annotation = unquote(annotation)
-        is_bare = isinstance(annotation, ast.Name | ast.Attribute)
-        return is_bare and self.name_of(Typed(annotation, scope)) == "typing.Final"
-
-    def _bindings_of(self, statement: ast.stmt, scope: NameScope) -> Iterator[tuple[str, Binding]]:
+    def _list_types_by(
+        self, statement: ast.stmt, name: str, scope: NameScope, depth: int
+    ) -> Iterator[Typed | None]:
+        """Yield the types that a statement that binds a name gives to it; None if unknown."""
         match statement:
             case (
-                ast.Assign(targets=[ast.Name(id=name)], value=value)
-                | ast.AugAssign(target=ast.Name(id=name), value=value)
-            ):
-                yield name, lambda depth: self.infer(value, scope, depth)
+                ast.Assign(targets=[ast.Name(id=bound)], value=value)
+                | ast.AugAssign(target=ast.Name(id=bound), value=value)
+            ) if bound == name:
+                yield self.infer(value, scope, depth)
             case ast.For(target=target, iter=iterable) | ast.AsyncFor(target=target, iter=iterable):
-                yield from self._bindings_of_loop(target, iterable, scope)
-            case ast.AnnAssign(
-                target=ast.Name(id=name), annotation=annotation, value=ast.expr() as value
-            ) if self._is_bare_final(annotation, scope):
-                yield name, lambda depth: self.infer(value, scope, depth)
-            case ast.AnnAssign():
-                return
+                yield self._find_type_in_loop(name, target, iterable, scope, depth)
             case ast.Try(handlers=handlers):
                 for handler in handlers:
-                    if handler.name is not None:
-                        yield handler.name, _always(_find_handled_type(handler, scope))
+                    if handler.name == name:
+                        yield _find_handled_type(handler, scope)
             case _:
-                for name in list_bound_names(statement, self.has_walrus):
-                    yield name, _unknown
+                yield None
 
-    def _bindings_of_loop(
-        self, target: ast.expr, iterable: ast.expr, scope: NameScope
-    ) -> Iterator[tuple[str, Binding]]:
+    def _find_type_in_loop(
+        self, name: str, target: ast.expr, iterable: ast.expr, scope: NameScope, depth: int
+    ) -> Typed | None:
         match target, iterable:
-            case ast.Name(id=name), _:
-                yield name, lambda depth: self.element_of(iterable, scope, depth)
+            case ast.Name(id=bound), _ if bound == name:
+                return self.element_of(iterable, scope, depth)
             case (
                 ast.Tuple(elts=[ast.Name(id=index), inner]),
                 ast.Call(func=ast.Name(id="enumerate"), args=[values, *_]),
             ) if self.is_builtin("enumerate", scope):
-                yield index, _always(make_builtin_type("int", scope))
-                yield from self._bindings_of_loop(inner, values, scope)
+                if index == name:
+                    return make_builtin_type("int", scope)
+                return self._find_type_in_loop(name, inner, values, scope, depth)
             case ast.Tuple(elts=targets), ast.Call(func=ast.Name(id="zip"), args=values) if len(
                 targets
             ) == len(values) and self.is_builtin("zip", scope):
-                for inner, value in zip(targets, values, strict=True):
-                    yield from self._bindings_of_loop(inner, value, scope)
+                pairs = zip(targets, values, strict=True)
+                found = (self._find_type_in_loop(name, *pair, scope, depth) for pair in pairs)
+                return next(filter(None, found), None)
             case (
                 ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=item)]),
                 ast.Call(func=ast.Attribute(value=mapping, attr="items"), args=[]),
-            ):
-                yield key, lambda depth: self.mapping_part(mapping, scope, 0, depth)
-                yield item, lambda depth: self.mapping_part(mapping, scope, 1, depth)
-            case ast.Tuple(elts=targets), _ if all(isinstance(part, ast.Name) for part in targets):
-                for number, part in enumerate(targets):
-                    assert isinstance(part, ast.Name)
-                    yield part.id, partial(self._tuple_part, iterable, scope, number, len(targets))
-            case _:
-                yield from ((name, _unknown) for name in list_variables(target))
-
-    def _tuple_part(
-        self, iterable: ast.expr, scope: NameScope, index: int, count: int, depth: int
-    ) -> Typed | None:
-        """Return the type of one part of the tuples in an iterable."""
-        typed = self.element_of(iterable, scope, depth)
-        expanded = self.expand(typed) if typed is not None else None
-        if expanded is None or self.name_of(expanded) != "tuple":
-            return None
-        match expanded.annotation:
-            case ast.Subscript(slice=ast.Tuple(elts=parts)) if len(parts) == count:
-                is_open = isinstance(parts[-1], ast.Constant) and parts[-1].value is ...
-                return None if is_open else expanded.inside(parts[index])
+            ) if name in (key, item):
+                return self.mapping_part(mapping, scope, int(name == item), depth)
         return None
-
-
-def _unknown(depth: int) -> Typed | None:
-    """Return None: a binding of unknown type."""
-    return None
-
-
-def _always(typed: Typed | None) -> Binding:
-    return lambda depth: typed
-
-
-def _make_tuple_type(item: ast.expr, scope: NameScope) -> Typed | None:
-    """Return the type of `*args: item`."""
-    if isinstance(item, ast.Starred):
-        return None
-    parts = ast.Tuple([unquote(item), ast.Constant(...)], ast.Load())
-    return Typed(ast.Subscript(ast.Name("tuple", ast.Load()), parts, ast.Load()), scope)
 
 
 def _find_handled_type(handler: ast.ExceptHandler, scope: NameScope) -> Typed | None:
     """Return the type of an `except` clause's exception."""
     match handler.type:
-        case ast.Tuple(elts=[first, *others]):
-            union = first
-            for part in others:
-                union = ast.BinOp(union, ast.BitOr(), part)
-            return Typed(union, scope)
         case ast.Name() | ast.Attribute() as one:
             return Typed(one, scope)
     return None

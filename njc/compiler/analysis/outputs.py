@@ -1,26 +1,22 @@
-"""The outputs of blocks that nothing uses, and inputs that only statements below bind.
+"""The outputs of blocks that nothing uses.
 
     '''natural
     Write a <:reply> to <message> and a <:summary>.     NJ204  `summary` is never used
-    Send <letter>.                                      NJ205  `letter` is not bound here
     '''
     send(reply)
-    letter = ...
 
-Each function (or module) is analysed separately, and only for the variables that natural blocks
-bind or read there.
+Each function is analysed separately, and only for the variables that natural blocks bind there.
 
 Not detected: uses in a string, by `exec` outside the function, or of an attribute output. NJ204 is
-not reported if `locals()` or `eval` could use the variable, NJ205 not in loops. What only some
-paths bind is left to type checkers, which read the compiled file.
+not reported if `locals()` or `eval` could use the variable. Reads of variables that are not bound
+yet are left to the program's run.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from njc.compiler.frontend.blocks import NaturalBlock
 from njc.compiler.frontend.diagnostics import Diagnostic, make_diagnostic
@@ -28,11 +24,8 @@ from njc.compiler.frontend.name_resolution import (
     BlockOutputs,
     Local,
     NameScope,
-    list_bound_names,
-    list_declared,
     resolve_name,
 )
-from njc.compiler.frontend.parse import Module
 from njc.compiler.frontend.source import SourceFile
 from njc.compiler.frontend.walking import get_line_span, walk_lines
 from njrt.data.private_names import mangle
@@ -41,20 +34,17 @@ _NAMESPACE_FUNCTIONS = frozenset({"locals", "vars", "eval", "exec", "globals"})
 
 
 def check_outputs(
-    module: Module, blocks: Sequence[NaturalBlock], outputs: BlockOutputs
+    source: SourceFile, blocks: Sequence[NaturalBlock], outputs: BlockOutputs
 ) -> Iterator[Diagnostic]:
-    """Check the outputs and inputs of the blocks in every scope."""
+    """Check the outputs of the blocks in every function."""
     scopes: dict[NameScope, list[NaturalBlock]] = {}
     for block in blocks:
         scopes.setdefault(block.scope, []).append(block)
     reads = _collect_reads(blocks, outputs)
     for scope, within in scopes.items():
         if scope.is_function:
-            yield from _check_unused(module.source, within, reads, outputs)
-    yield from check_early_reads(module, scopes)
+            yield from _check_unused(source, within, reads, outputs)
 
-
-# Unused outputs.
 
 BlockReads = dict[tuple[NameScope, str], list[NaturalBlock]]
 """The blocks that read each variable, by the variable's scope, in source order."""
@@ -157,47 +147,3 @@ def _find_lines_with(names: Collection[str], source: SourceFile, scope: NameScop
         lines = source.lines_by_word.get(name, ())
         found.update(lines[bisect_left(lines, first) : bisect_right(lines, last)])
     return sorted(found)
-
-
-# ── variables that a block reads ──────────────────────────────────────────────────────────────────
-
-
-def check_early_reads(
-    module: Module, scopes: Mapping[NameScope, Sequence[NaturalBlock]]
-) -> Iterator[Diagnostic]:
-    """Report block inputs that only statements below bind; blocks in loops are left out."""
-    may_declare = "global" in module.source.text or "nonlocal" in module.source.text
-    declared = list_declared(module.tree)[1] if may_declare else ()
-    for scope, within in scopes.items():
-        if scope.kind == "class" or scope.bindings.star_import:
-            continue
-        seen, first = {*declared}, _find_first_bindings(module, scope, within)
-        for block in within:
-            for reference in () if block.frame.in_loop else block.references:
-                name = reference.root
-                is_read = reference.needs_value and name not in (*block.binds, *seen)
-                if is_read and first.get(name, 0) > block.line and _is_own(name, scope):
-                    seen.add(name)
-                    message = f"`{name}` is not bound here: no path to this block binds it"
-                    hint = "bind it above the block"
-                    at = reference.start, reference.end
-                    yield make_diagnostic(module.source, "NJ205", *at, message, hint)
-
-
-def _find_first_bindings(
-    module: Module, scope: NameScope, within: Sequence[NaturalBlock]
-) -> dict[str, int]:
-    """Return the first line of a scope that binds each name."""
-    first = {name: block.line for block in reversed(within) for name in block.binds}
-    for statement in scope.statements:
-        if not (isinstance(statement, ast.AnnAssign) and statement.value is None):
-            for name in list_bound_names(statement, module.source.has_walrus):
-                first[name] = min(first.get(name, statement.lineno), statement.lineno)
-    return first
-
-
-def _is_own(name: str, scope: NameScope) -> bool:
-    """Return whether the scope's statements bind a name that has no other meaning before."""
-    is_builtin = scope.kind == "module" and hasattr(builtins, name)
-    stored, bindings = mangle(name, scope.mangling_class), scope.bindings
-    return stored in bindings.bound and stored not in bindings.parameters and not is_builtin

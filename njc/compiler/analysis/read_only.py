@@ -27,7 +27,7 @@ from njc.compiler.analysis.class_members import (
     list_attribute_stores,
 )
 from njc.compiler.analysis.types import SCALARS, ClassDefinition, Typed
-from njc.compiler.frontend.name_resolution import FunctionDefinition, NameScope, list_bound_names
+from njc.compiler.frontend.name_resolution import FunctionDefinition, NameScope
 from njc.compiler.frontend.prompt_references import list_variables
 
 _PATHS = frozenset({"pathlib.Path"})
@@ -230,7 +230,7 @@ class ChangeReader(DeclaredTypes):
     ) -> Typed | None:
         """Return a value's type in a class body; None if it depends on other names in the body."""
         names = {*list_variables(value)}
-        if names and any(names & list_bound_names(statement) for statement in node.body):
+        if not names.isdisjoint(self.open_class(node, scope).bindings.statements):
             return None
         if isinstance(value, ast.Call) and self.name_of(Typed(value.func, scope)) == "enum.auto":
             return self.infer(ast.Constant(0), scope)

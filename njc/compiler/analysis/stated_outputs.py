@@ -17,8 +17,7 @@ import ast
 
 from njc.compiler.analysis.types import Typed
 from njc.compiler.frontend.blocks import NaturalBlock
-from njc.compiler.frontend.name_resolution import Definition, NameScope, collect_bindings
-from njrt.data.private_names import mangle
+from njc.compiler.frontend.name_resolution import Definition, NameScope
 
 _JUMPS = ast.Return | ast.Raise | ast.Break | ast.Continue | ast.Yield | ast.YieldFrom
 
@@ -50,5 +49,5 @@ def _may_jump(statement: ast.stmt) -> bool:
 
 
 def _binds(statement: ast.stmt, name: str, scope: NameScope) -> bool:
-    bindings = collect_bindings(ast.Module([statement], []), scope.mangling_class)
-    return mangle(name, scope.mangling_class) in bindings.bound
+    lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+    return any(each.lineno in lines for each in scope.bindings.statements.get(name, ()))

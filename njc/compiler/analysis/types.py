@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from operator import or_
@@ -25,7 +25,6 @@ from njc.compiler.frontend.name_resolution import (
     NameScope,
     ResolvedName,
     collect_bindings,
-    list_bound_names,
     list_declared,
     resolve_name,
 )
@@ -133,34 +132,19 @@ class TypeDefinitions:
     def is_import(self, name: str, scope: NameScope) -> bool:
         """Return whether only import statements bind the name that `scope` sees."""
         home = self.find_home(name, scope)
-        bindings = self.find_statements_binding(name, home) if home is not None else []
+        bindings = self.find_statements_binding(name, home) if home is not None else ()
         return bool(bindings) and all(
             isinstance(each, ast.Import | ast.ImportFrom) for each in bindings
         )
 
-    def find_statements_binding(self, name: str, scope: NameScope) -> list[ast.stmt]:
+    def find_statements_binding(self, name: str, scope: NameScope) -> Sequence[ast.stmt]:
         """Return the statements in a scope that bind a name, as it is written."""
-        if scope not in self._statements_by_scope:
-            by_name: dict[str, list[ast.stmt]] = {}
-            for statement in scope.statements:
-                for bound in list_bound_names(statement, self.has_walrus):
-                    by_name.setdefault(bound, []).append(statement)
-            self._statements_by_scope[scope] = by_name
-        return self._statements_by_scope[scope].get(name, [])
-
-    @cached_property
-    def has_walrus(self) -> bool:
-        """Whether an expression in the module may bind a name."""
-        return ":=" in self.text
+        return scope.bindings.statements.get(name, ())
 
     @cached_property
     def has_names_for_checkers(self) -> bool:
         """Whether the module may bind names under `if TYPE_CHECKING:`."""
         return "TYPE_CHECKING" in self.text
-
-    @cached_property
-    def _statements_by_scope(self) -> dict[NameScope, dict[str, list[ast.stmt]]]:
-        return {}
 
     def find_annotation(self, name: str, scope: NameScope) -> Typed | None:
         """Return a variable's annotation as written, with the scope of its names, or None."""
@@ -322,7 +306,7 @@ class TypeDefinitions:
     ) -> ClassDefinition | None:
         """Return the class of this name in a class's body or in its nearest base in this file."""
         node, around = outer
-        if self.find_statements_binding(name, scope := self._open_class(node, around)):
+        if self.find_statements_binding(name, scope := self.open_class(node, around)):
             return self._find_class(name, scope)
         found = (self.class_of_type(Typed(base, around)) for base in node.bases)
         bases = filter(None, found) if depth < MAX_DEPTH else ()
@@ -335,11 +319,11 @@ class TypeDefinitions:
                 return found, scope
         return None
 
-    def _open_class(self, node: ast.ClassDef, around: NameScope) -> NameScope:
+    def open_class(self, node: ast.ClassDef, around: NameScope) -> NameScope:
         """Return the scope of a class's body; each class has one, also if no block is in it."""
         if node not in self._scopes_by_class:
             known = (scope for block in self.outputs for scope in block.walk_outwards())
-            bindings = collect_bindings(node, node.name, self.has_walrus)
+            bindings = collect_bindings(node, node.name, ":=" in self.text)
             made = NameScope("class", node.name, node, bindings, around)
             found = next((scope for scope in known if scope.node is node), made)
             self._scopes_by_class[node] = found

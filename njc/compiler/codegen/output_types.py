@@ -26,7 +26,6 @@ from njc.compiler.frontend.name_resolution import (
     NameScope,
     ResolvedName,
     TypeParameter,
-    collect_bindings,
     resolve_name,
 )
 from njc.compiler.frontend.prompt_references import (
@@ -115,10 +114,8 @@ def _unquote(text: str, scope: NameScope, types: TypeDefinitions) -> str:
 
 def _is_bound_above(name: str, block: NaturalBlock) -> bool:
     """Return whether a line above the block, in its class body, may bind a name."""
-    above = [statement for statement in block.scope.node.body if statement.lineno < block.line]
-    class_name = block.scope.mangling_class
-    bindings = collect_bindings(ast.Module(above, []), class_name)
-    return mangle(name, class_name) in bindings.bound
+    statements = block.scope.bindings.statements.get(name, ())
+    return any(statement.lineno < block.line for statement in statements)
 
 
 def _find_annotation(name: str, scope: NameScope, types: TypeDefinitions) -> ast.expr | None:

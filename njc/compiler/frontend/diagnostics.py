@@ -37,20 +37,17 @@ class Diagnostic:
     severity: Severity
     message: str
     hint: str | None = field(default=None, compare=False)
-    replacement: str | None = field(default=None, compare=False)
-    """The replacement for the range, if there is only one right correction: `njc check --fix`."""
 
 
 _FATAL = (
     "NJ001 NJ002 NJ003 NJ101 NJ102 NJ104 NJ105 NJ107 NJ202 NJ206 NJ309 NJ401 NJ402 NJ403"
     " NJ404 NJ405 NJ406"
 )
-_ERRORS = "NJ106 NJ108 NJ201 NJ207 NJ214"
+_ERRORS = "NJ106 NJ201 NJ207 NJ214"
 _WARNINGS = (
-    "NJ004 NJ005 NJ103 NJ203 NJ204 NJ205 NJ208 NJ209 NJ210 NJ211 NJ213 NJ215 NJ217 NJ218 NJ301"
-    " NJ302 NJ303 NJ305 NJ306"
+    "NJ004 NJ103 NJ203 NJ204 NJ208 NJ209 NJ210 NJ211 NJ215 NJ217 NJ301 NJ302 NJ303 NJ305 NJ306"
 )
-_HINTS = "NJ304 NJ310"
+_HINTS = "NJ304"
 
 FATAL = frozenset(_FATAL.split())
 """Errors that leave nothing to compile, so that `# njc: ignore` cannot silence them."""
@@ -69,12 +66,11 @@ def make_diagnostic(
     end: int,
     message: str,
     hint: str | None = None,
-    replacement: str | None = None,
 ) -> Diagnostic:
     """Make the diagnostic for a range of offsets in the source text."""
     at = (*source.place(start), *source.place(max(end, start + 1)))
     severity = SEVERITIES[code]
-    return Diagnostic(source.path, *at, code, severity, message, hint, replacement)
+    return Diagnostic(source.path, *at, code, severity, message, hint)
 
 
 def render_diagnostic(diagnostic: Diagnostic, source: SourceFile | None = None) -> str:

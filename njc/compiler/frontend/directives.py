@@ -21,7 +21,6 @@ from njc.compiler.frontend.parse import Module
 from njc.compiler.frontend.source import SourceFile, find_string_tokens
 from njrt.data.options import Options, find_option_problem, parse_option
 from njrt.data.records import record
-from njrt.data.similar import find_similar
 
 _COMMENT = re.compile(r"#[ \t]*njc:[ \t]*(?P<text>[^\r\n]*)")
 _IGNORE = re.compile(r"ignore(?:\[(?P<codes>[\w, \t]*)\])?[ \t]*(?:#|\Z)")
@@ -55,7 +54,6 @@ def read_file_directives(module: Module) -> FileDirectives:
         codes = _parse_ignored_codes(comment["text"])
         if codes is not None:
             ignored |= codes
-            problems += _check_codes(source, comment)
         else:
             problems += _read_settings(source, comment, settings)
     problems += _find_late_comments(source, head)
@@ -85,36 +83,17 @@ def _read_settings(
 
 
 def _find_late_comments(source: SourceFile, head: int) -> Iterator[Diagnostic]:
-    """Find options after the first statement and comments that are neither options nor `ignore`."""
+    """Find options after the first statement, where they have no effect."""
     found = [*_COMMENT.finditer(source.text, head)]
     strings = list(find_string_tokens(source.text)) if found else []
     for comment in found:
         after = bisect_right(strings, (comment.start(), 0)) - 1
         if after >= 0 and comment.start() < strings[after][1]:
             continue  # part of a string
-        text = comment["text"]
-        if _parse_ignored_codes(text) is not None:
-            yield from _check_codes(source, comment)
-        elif _SETTING.match(text):
+        if _SETTING.match(comment["text"]):
             message = "an option comment counts only before the first statement"
             hint = 'move it up, or write the option on the block: `"""natural(key=value)`'
             yield make_diagnostic(source, "NJ004", comment.start(), comment.end(), message, hint)
-        else:
-            message = "njc does not understand this comment"
-            hint = "write `# njc: ignore[CODE]`"
-            yield make_diagnostic(source, "NJ005", comment.start(), comment.end(), message, hint)
-
-
-def _check_codes(source: SourceFile, comment: re.Match[str]) -> Iterator[Diagnostic]:
-    for code in sorted(_parse_ignored_codes(comment["text"]) or ()):
-        if code not in SEVERITIES:
-            close = find_similar(code, SEVERITIES)
-            hint = f"did you mean `{close}`?" if close else "`njc explain` lists the codes"
-            message = f"there is no finding `{code}`" if code else "no code between the brackets"
-            yield make_diagnostic(source, "NJ005", comment.start(), comment.end(), message, hint)
-        elif code in FATAL:
-            message = f"{code} cannot be ignored: it leaves nothing to compile"
-            yield make_diagnostic(source, "NJ005", comment.start(), comment.end(), message)
 
 
 def _parse_ignored_codes(text: str) -> set[str] | None:

@@ -44,6 +44,8 @@ class Bindings:
     """A function's parameters with their annotations; `*args` and `**kwargs` have none."""
     type_parameters: frozenset[str]
     star_import: bool
+    statements: Mapping[str, Sequence[ast.stmt]]
+    """The statements that bind each name, as it is written, in source order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +205,7 @@ def collect_bindings(node: ScopeNode, class_name: str | None, walrus: bool = Tru
     _bind_statements(node.body, seen, walrus)
     parameters = _collect_parameters(node) if isinstance(node, FunctionDefinition) else {}
     declared = seen.globals | seen.nonlocals
-    assigned = (seen.bound | parameters.keys()) - declared
+    assigned = (seen.statements.keys() | parameters.keys()) - declared
 
     def stored(names: Iterable[str]) -> frozenset[str]:
         if class_name is None:
@@ -218,6 +220,7 @@ def collect_bindings(node: ScopeNode, class_name: str | None, walrus: bool = Tru
         {mangle(name, class_name): annotation for name, annotation in parameters.items()},
         stored(parameter.name for parameter in getattr(node, "type_params", ())),
         seen.star_import,
+        seen.statements,
     )
 
 
@@ -233,7 +236,9 @@ def list_named_parameters(arguments: ast.arguments) -> list[ast.arg]:
 
 @dataclass(slots=True)
 class _BindingCollector:
+    statements: dict[str, list[ast.stmt]] = field(default_factory=dict)
     bound: set[str] = field(default_factory=set)
+    """The names that the current statement binds."""
     deleted: set[str] = field(default_factory=set)
     globals: set[str] = field(default_factory=set)
     nonlocals: set[str] = field(default_factory=set)
@@ -246,22 +251,17 @@ def _bind_statements(body: Iterable[ast.stmt], seen: _BindingCollector, walrus: 
         _bind_statement(statement, seen)
         if walrus:
             _bind_walrus(list_own_expressions(statement), seen)
+        for name in seen.bound:
+            seen.statements.setdefault(name, []).append(statement)
+        seen.bound.clear()
         for suite in list_suites(statement):
             _bind_statements(suite, seen, walrus)
 
 
-_BINDING_NOTHING = (ast.Expr, ast.Return, ast.If, ast.Pass)
-"""Statements that bind names only by `:=`."""
-
-
-def list_bound_names(statement: ast.stmt, walrus: bool = True) -> set[str]:
-    """Return the names, as written, that a statement binds in its scope, without its suites."""
-    if not walrus and isinstance(statement, _BINDING_NOTHING):
-        return set()
+def list_bound_names(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement binds in its scope, except in its suites and by `:=`."""
     seen = _BindingCollector()
     _bind_statement(statement, seen)
-    if walrus:
-        _bind_walrus(list_own_expressions(statement), seen)
     return seen.bound
 
 

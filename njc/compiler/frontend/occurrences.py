@@ -247,5 +247,5 @@ def _make_inner_scope(name: str, bound: Iterable[str], parent: NameScope) -> Nam
     """Make the scope of a lambda or a comprehension, which has no statements."""
     none: frozenset[str] = frozenset()
     stored = frozenset(mangle(each, parent.mangling_class) for each in bound)
-    bindings = Bindings(stored, none, none, {}, {}, none, star_import=False)
+    bindings = Bindings(stored, none, none, {}, {}, none, star_import=False, statements={})
     return NameScope("function", name, parent.node, bindings, parent)

@@ -95,8 +95,6 @@ class NearTag:
     end: int
     reason: str
     hint: str
-    replacement: str | None = None
-    """The reference to write instead, if only one can be meant."""
     is_typed: bool = False
     """Whether it has a type, like an output, but no colon before the name."""
 
@@ -168,33 +166,22 @@ def _split_path(match: re.Match[str]) -> tuple[str, str]:
     return path[:end], path[end:] + match["after"]
 
 
-def _is_more_names(after: str) -> bool:
-    """Return whether a text is one or more `, NAME`."""
-    first, *names = (name.strip().lstrip(":") for name in after.split(","))
-    parts = unicodedata.normalize("NFKC", ".".join(names)).split(".")
-    return not first and all(map(str.isidentifier, parts))
-
-
 def _find_near_tags(text: str, start: int, end: int) -> Iterator[NearTag]:
     """Yield near references: with blanks, a subscript, a type on a read, or several names."""
     for match in _NEAR_TAG.finditer(text, start, end):
         colon, (path, after) = match["writes"], _split_path(match)
         written = " ".join(re.sub("\0+", "{...}", match[0]).split())
-        reason, replacement = f"`{written}` is plain text", None
-        is_typed = False
+        reason, is_typed = f"`{written}` is plain text", False
         if _has_keyword(path):
             continue
         if not after.strip():
-            replacement = f"<{colon}{path}>"
-            hint = f"write `{replacement}`, without blanks"
+            hint = f"write `<{colon}{path}>`, without blanks"
         elif after[0] in "[(":
             hint = f"name the variable, `<{colon}{path}>`, and describe the part in words"
-        elif _is_more_names(after):
+        elif after.lstrip()[0] == ",":
             hint = f"give each name its own brackets: `<{colon}{path}>`"
-            replacement = _separate_names(colon, path, after)
         elif after.lstrip()[0] == ":" and not colon:
             hint = f"only an output has a type: `<:{path}{after}>`; to read it, write `<{path}>`"
-            replacement = f"<{path}>"
             is_typed = bool(_BUILTIN_TYPE.match(after) and parse_type(after.lstrip()[1:]))
         elif colon:
             hint = f"write `<:{path}>` or `<:{path}: TYPE>`"
@@ -202,7 +189,7 @@ def _find_near_tags(text: str, start: int, end: int) -> Iterator[NearTag]:
             continue
         root = unicodedata.normalize("NFKC", path).partition(".")[0]
         at = match.start(), match.end()
-        yield NearTag(root, bool(colon), *at, reason, hint, replacement, is_typed)
+        yield NearTag(root, bool(colon), *at, reason, hint, is_typed)
     for match in _UNCLOSED_TAG.finditer(text, start, end):
         colon, (path, after) = match["writes"], _split_path(match)
         if not _has_keyword(path) and re.match(_NAME_END, after):
@@ -212,12 +199,6 @@ def _find_near_tags(text: str, start: int, end: int) -> Iterator[NearTag]:
             root = unicodedata.normalize("NFKC", path).partition(".")[0]
             at = match.start(), match.start() + len(written)
             yield NearTag(root, bool(colon), *at, reason, hint)
-
-
-def _separate_names(colon: str, path: str, after: str) -> str:
-    """Put each name in separate brackets; a colon before the first applies to all."""
-    rest = (name.strip() for name in after.split(",")[1:])
-    return ", ".join([f"<{colon}{path}>", *(f"<{colon}{name.lstrip(':')}>" for name in rest)])
 
 
 def _read_typed_tag(text: str, match: re.Match[str], path: str) -> Tag | None:

@@ -253,17 +253,6 @@ def test_a_file_that_cannot_be_removed_is_an_error(here: Workplace) -> None:
     assert result.returncode == 2
 
 
-def test_links_to_sources_and_their_modes_are_kept(here: Workplace) -> None:
-    here.write({"far/a.njpy": GREETING.replace("<name>", "< name >")})
-    far, link = here.folder / "far/a.njpy", here.folder / "src/a.njpy"
-    link.parent.mkdir()
-    link.symlink_to(far)
-    far.chmod(0o664)
-    assert here.njc("check", "--fix", "src").exit_code == 0
-    assert (link.is_symlink(), far.stat().st_mode & 0o777) == (True, 0o664)
-    assert far.read_text() == GREETING
-
-
 def test_leftovers_of_killed_writers_are_removed(here: Workplace) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()

@@ -173,8 +173,6 @@ PROMPT = '"""natural\n    {}\n    """\n'
 @pytest.mark.parametrize(
     ("body", "title", "after"),
     [
-        (PROMPT.format("Add < items >."), "Replace by `<items>`", "Add <items>."),
-        (PROMPT.format("Add {items}."), "Replace by `<items>`", "Add <items>."),
         (PROMPT.format("Add <itmes>."), "Change `itmes` to `items`", "Add <items>."),
         (PROMPT.format("Add <itmes>."), "Make `<itmes>` plain text", "Add <<itmes>."),
         (

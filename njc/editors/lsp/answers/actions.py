@@ -1,6 +1,5 @@
 """Corrections that an editor offers for findings.
 
-< total >               NJ208       write <total>
 <itmes>                 NJ201       write <items>; write <<itmes>, which is text
 <:team>                 NJ304       give `team` the type str
 anything that may be    NJ...       ignore it here: # njc: ignore[NJ204]
@@ -49,9 +48,6 @@ def list_corrections(document: Document, start: int, end: int) -> Iterator[Corre
 
 def _correct(document: Document, finding: Diagnostic, span: Span) -> Iterator[Correction]:
     written = document.text[slice(*span)]
-    if finding.replacement is not None:
-        edit = TextEdit(*span, finding.replacement)
-        yield Correction(f"Replace by `{finding.replacement}`", finding, (edit,), True)
     meant = re.fullmatch(r"did you mean `([^`]+)`\?", finding.hint or "")
     if finding.code == "NJ201" and meant:
         name = finding.message.partition("`")[2].partition("`")[0]

@@ -227,9 +227,8 @@ def test_a_name_is_checked_before_a_model_is_asked(capsys: pytest.CaptureFixture
         assert result.success == (name == "prices"), capsys.readouterr()
         assert bool(model.requests) == result.success
     assert "did you mean `prices`?" in capsys.readouterr().err
-    result = shell.run_cell(block.format("prices").replace("natural", "naturl"))
-    assert not result.success
-    assert "did you mean" in capsys.readouterr().err
+    shell.run_cell(block.format("prices").replace("natural", "naturl"))
+    assert "has an output" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
