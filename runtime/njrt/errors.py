@@ -192,7 +192,7 @@ class RecordingError(NaturalError):
 
 
 class RecordingMissingError(RecordingError):
-    """The recording to be replayed does not exist, or is empty."""
+    """The recording to be replayed does not exist, or has no line."""
 
 
 class RecordingMismatchError(RecordingError):
