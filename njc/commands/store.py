@@ -34,9 +34,7 @@ _COLUMNS = (
     TableColumn("per"),
     TableColumn("period"),
     TableColumn("spent", is_number=True),
-    TableColumn("limit", is_number=True),
     TableColumn("tokens", is_number=True),
-    TableColumn("limit", is_number=True, rank=3),
     TableColumn("calls", is_number=True, rank=2),
 )
 
@@ -113,11 +111,8 @@ def account_to_json(account: StoredAccount, current: bool) -> dict[str, Any]:
         "period": account.period,
         "current": current,
         "usd": None if _is_unpriced(account) else state.usd / NANO,
-        "usd_limit": state.limit_usd,
         "tokens": state.tokens,
-        "tokens_limit": state.limit_tokens,
         "calls": state.calls,
-        "changed_at": state.at,
     }
 
 
@@ -127,14 +122,12 @@ def _is_unpriced(account: StoredAccount) -> bool:
 
 
 def _format_row(account: StoredAccount) -> tuple[str, ...]:
-    state, most = account.state, account.state.limit_usd
+    state = account.state
     return (
         account.name,
         account.per,
         account.period,
         "price unknown" if _is_unpriced(account) else format_usd(state.usd / NANO),
-        "" if most is None else f"${most:,.2f}" if most == round(most, 2) else format_usd(most),
         f"{state.tokens:,}",
-        "" if state.limit_tokens is None else f"{state.limit_tokens:,}",
         f"{state.calls:,}",
     )

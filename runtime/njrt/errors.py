@@ -146,19 +146,12 @@ class CostLimitError(LimitError):
 class BudgetError(LimitError):
     """A model call was not made: its highest possible cost does not fit into an `njrt.Budget`.
 
-    `usd_needed` and `tokens_needed` are the most that the call may use; `..._spent` has the most of
-    running calls. None for a limit: no limit. `renews` is the start of the next period as a
-    `datetime`, None without one.
+    `budget` is its text form. `renews` is the start of the next period as a `datetime`, None
+    without one.
     """
 
     budget: str = ""
     period: str = ""
-    usd_limit: float | None = None
-    usd_spent: float = 0.0
-    usd_needed: float = 0.0
-    tokens_limit: int | None = None
-    tokens_spent: int = 0
-    tokens_needed: int = 0
     renews: Any = None
 
 
@@ -199,7 +192,7 @@ class RecordingError(NaturalError):
 
 
 class RecordingMissingError(RecordingError):
-    """The recording to be replayed does not exist, or is empty."""
+    """The recording to be replayed does not exist, or has no line."""
 
 
 class RecordingMismatchError(RecordingError):

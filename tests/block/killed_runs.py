@@ -37,7 +37,7 @@ from njrt.effects import Refusal
 from njrt.events import Event, Performed
 from njrt.guests.approval.terminal import Approval, Terminal
 from njrt.log.listeners import add_listener
-from njrt.log.recording_file import Recording, RecordingHeader, recover_recording
+from njrt.log.recording_file import Recording, RecordingHeader, read_recording
 from njrt.log.recording_place import RecordingFile
 from njrt.messages import Protocol, Reply, Request
 from njrt.testing import run
@@ -129,11 +129,9 @@ class Journal:
 def run_once(program: Example, folder: Path) -> None:
     """One process: run the program until it is killed, or to its end, which is written to `end.json`."""
     journal, path = Journal(folder / "journal"), folder / "run.jsonl"
-    replies = recover_recording(RecordingFile(program.recording))
+    replies = read_recording(RecordingFile(program.recording))
     given = (
-        recover_recording(RecordingFile(path))
-        if path.exists()
-        else Recording(RecordingHeader(), ())
+        read_recording(RecordingFile(path)) if path.exists() else Recording(RecordingHeader(), ())
     )
     answered = sum(not decided.is_open for decided in given.decisions)
 
@@ -203,7 +201,7 @@ def kill_everywhere(program: Example) -> tuple[str, list[str]]:
         questions = [line for line in done if line.startswith("question")]
         replies = [line.rpartition(" ")[0] for line in done if line.startswith("model")]
         problems += [f"{line} was asked for twice" for line, n in Counter(replies).items() if n > 1]
-        decided = recover_recording(RecordingFile(folder / "run.jsonl")).decisions
+        decided = read_recording(RecordingFile(folder / "run.jsonl")).decisions
         if len(questions) != len(decided):
             problems.append(f"{len(questions)} answers to {len(decided)} questions")
         kills = sum(line.startswith("killed") for line in lines)

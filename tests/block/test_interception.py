@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ import njrt
 from njrt import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
 from njrt.block.session.question import llm_at
 from njrt.data.decisions import InterceptorDecision
-from njrt.data.timeouts import clock
+from njrt.data.timeouts import watches
 from njrt.effects import (
     EFFECT_KINDS,
     AskModel,
@@ -577,7 +578,8 @@ def test_a_cancelled_interceptor_cancels_the_block() -> None:
 
 def test_the_time_of_a_decision_does_not_count() -> None:
     def think(pending: PendingEffect) -> Decision:
-        clock._stopped_seconds -= 1000
+        for watch in watches.here():
+            watch._clock = lambda: time.monotonic() + 1000
         return Accept()
 
     with njrt.using(model=njrt.Scripted([run("y = 4", done=True)]), intercept=think):

@@ -1505,7 +1505,7 @@ def test_no_message_leads_to_paying_twice(mode: Any, tmp_path: Path) -> None:
         path.write_text(damaged)
         with pytest.raises(njrt.NaturalError) as raised:
             play(LOOP, "guarded", record=f"{mode}:{path}", intercept=accept)
-        assert "would make them again" in str(raised.value)
+        assert "make all its calls, again" in str(raised.value)
         assert "NJC_RECORD=all" not in str(raised.value)
     path.write_text(whole)
     if mode == "none":

@@ -314,13 +314,18 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("text", "says"), BROKEN)
-def test_a_corrupt_recording_names_the_line(path: Path, text: str, says: str) -> None:
+def test_a_corrupt_recording_names_the_line_and_is_not_replaced(
+    path: Path, text: str, says: str
+) -> None:
     path.parent.mkdir()
     path.write_text(text, "utf-8")
-    with pytest.raises(RecordingError) as raised:
-        played(path, "none", nobody(), asking("A"))
-    assert says in str(raised.value)
-    assert path.read_text("utf-8") == text
+    is_cut = text is BROKEN[0][0]
+    modes: list[RecordMode] = ["none", "once"] if is_cut else ["none", "once", "all"]
+    for mode in modes:
+        with pytest.raises(RecordingError) as raised:
+            played(path, mode, nobody(), asking("A"))
+        assert says in str(raised.value)
+        assert path.read_text("utf-8") == text
 
 
 @pytest.mark.parametrize("mode", ["none", "all", "once", "new"])
@@ -332,20 +337,13 @@ def test_a_device_is_no_recording(path: Path, mode: RecordMode) -> None:
     assert path.is_char_device()
 
 
-@pytest.mark.parametrize(("text", "says"), BROKEN)
-def test_a_corrupt_recording_can_be_made_anew(path: Path, text: str, says: str) -> None:
-    path.parent.mkdir()
-    path.write_text(text, "utf-8")
-    played(path, "all", Scripted(["a"]), asking("A"))
-    assert len(path.read_text().splitlines()) == 2
-    assert played(path, "none", nobody(), asking("A"))[0].message.text == "a"
-
-
 def test_an_empty_recording_counts_as_missing(path: Path) -> None:
     path.parent.mkdir()
     path.write_text("")
-    with pytest.raises(RecordingMissingError, match="is empty"):
-        played(path, "once", nobody(), asking("A"))
+    with pytest.raises(RecordingMissingError, match="there is no recording"):
+        played(path, "none", nobody(), asking("A"))
+    played(path, "once", Scripted(["a"]), asking("A"))
+    assert played(path, "none", nobody(), asking("A"))[0].message.text == "a"
 
 
 def test_a_folder_that_cannot_be_written_to_is_an_error_with_a_way_out(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from njc.debug.timeline.step_builder import ControlLine, PendingLine, StepBuilde
 from njc.debug.timeline.steps import Step
 from njc.debug.trace_lines import parse_trace_line
 from njrt import Accept, Decision, PendingEffect
-from njrt.data.timeouts import clock
+from njrt.data.timeouts import paused
 from njrt.events import Began, Ended, Event, Performed, RunId
 from njrt.execution.interruptions import select_catchable
 from njrt.log.recorder import Recorder
@@ -94,7 +94,7 @@ class Agent:
         is_new = isinstance(event, Began | Ended) or (
             isinstance(event, Performed) and not self._pending[event.run]
         )
-        with self._lock:
+        with paused(), self._lock:  # the debugger's time does not count
             if isinstance(event, Performed) and not is_new:
                 self._pending[event.run] -= 1
             (self._arrive if is_new else self._add)(line, {"trace": text}, event.run)
@@ -106,7 +106,7 @@ class Agent:
         if self._is_detached or self._is_evaluating():
             return Accept()
         effect = effect_to_json(pending.effect)
-        with self._lock:
+        with paused(), self._lock:
             self._pending[pending.run] += 1
             message = {"pending": {"run": pending.run, "turn": pending.turn, "effect": effect}}
             self._arrive(PendingLine(pending.run, pending.turn, effect), message, pending.run)
@@ -168,7 +168,6 @@ class Agent:
 
     def _stop(self, step: Step, reason: str, run: RunId) -> None:
         """Stop, and run the debugger's commands until one continues the program."""
-        clock.stop()
         flush_streams()
         self._is_muted = False
         if (recorder := self._recorder()) is not None:
@@ -176,7 +175,6 @@ class Agent:
         self._channel.send({"stopped": reason, "step": step.number})
         while not self._obey(self._channel.receive(), step, run):
             pass
-        clock.start()
 
     def _obey(self, command: Json, step: Step, run: RunId) -> bool:
         """Run one command; return whether the program continues."""

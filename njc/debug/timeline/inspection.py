@@ -21,7 +21,7 @@ from njc.debug.timeline.channel import Json
 from njrt.data.outcome import UserValue
 from njrt.data.private_names import mangle
 from njrt.data.records import asdict, record
-from njrt.data.timeouts import DeadlineExceeded, call_with_timeout, clock
+from njrt.data.timeouts import DeadlineExceeded, call_with_timeout
 from njrt.errors import CallInDoubtError
 from njrt.events import RunId
 from njrt.execution.interruptions import select_catchable
@@ -149,11 +149,7 @@ class RunVariables:
             case "expand":
                 shown = expand(variables, question["path"], redactor)
             case _:
-                clock.start()
-                try:
-                    value = evaluate(question["expression"], variables, scope)
-                finally:
-                    clock.stop()
+                value = evaluate(question["expression"], variables, scope)
                 shown = [show_variable("", value, redactor)]
         return {"variables": [asdict(variable) for variable in shown]}
 

@@ -6,7 +6,8 @@
 A timer thread watches all such calls. When a call's time is up, it raises an exception in the
 call's thread (`PyThreadState_SetAsyncExc`), and again at each tick as long as the call runs. A call
 withdraws its exception, under the timer's lock, before it returns, so none reaches the code after
-it. Functions of the program that a call runs are interrupted like any other code.
+it. Functions of the program that a call runs are interrupted like any other code. While
+somebody decides or debugs, the limits around that point are `paused`.
 
 Not stopped: a call that waits or computes in C (`time.sleep(3)`, a lock, `10 ** 10 ** 8`), before
 it ends; code that catches the exception and goes on. What must be stopped runs in a process of its
@@ -22,12 +23,11 @@ import time
 import types
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from njrt.data.context import ContextMark
+from njrt.data.context import ContextMark, Stack, free_in_child
 
 if TYPE_CHECKING:
     import asyncio
@@ -44,59 +44,46 @@ _CLOCK_ERROR: Final = 0.001
 """Seconds that an event loop may be early."""
 
 
-class StoppableClock:
-    """A `time.monotonic` that a debugger stops with the program (state: when, how long, by whom).
+class Stopwatch:
+    """Measures what a limit counts: the seconds since its start, but for those in `paused`."""
 
-    It continues once all threads that stopped it have started it again.
-    """
-
-    def __init__(self) -> None:
-        self._stopped_at: float | None = None
-        self._stopped_seconds = 0.0
-        self._threads: set[int] = set()
-        self._lock = threading.RLock()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._began = clock, clock()
+        self._pauses = 0
+        self._paused_at = 0.0
 
     def read(self) -> float:
-        """Return the seconds since a fixed point, without the time while the clock was stopped."""
-        stopped_at = self._stopped_at
-        return (time.monotonic() if stopped_at is None else stopped_at) - self._stopped_seconds
+        """Return the seconds so far."""
+        return (self._paused_at if self._pauses else self._clock()) - self._began
 
-    def stop(self) -> None:
-        """Stop the clock of all limits in this process."""
-        with self._lock:
-            self._threads.add(threading.get_ident())
-            if self._stopped_at is None:
-                self._stopped_at = time.monotonic()
-
-    def start(self) -> None:
-        """Let the clock continue, unless another thread has stopped it too."""
-        with self._lock:
-            self._threads.discard(threading.get_ident())
-            if self._stopped_at is not None and not self._threads:
-                # In this order, a thread reading the clock may get an earlier time, never a later.
-                self._stopped_seconds += time.monotonic() - self._stopped_at
-                self._stopped_at = None
-
-    @contextmanager
-    def stopped(self) -> Iterator[None]:
-        """Stop the clock inside the `with`."""
-        try:
-            self.stop()
-            yield
-        finally:
-            self.start()
-
-    def restart_in_child(self) -> None:
-        """After a fork: forget the other threads, which are not in this process."""
-        self._lock = threading.RLock()
-        self._threads &= {threading.get_ident()}
-        if not self._threads:
-            self.start()
+    def pause(self, change: int) -> None:
+        """Add a pause, or with -1 end one: the watch goes on once all have ended."""
+        with _watch_lock:
+            if not self._pauses:
+                self._paused_at = self._clock()
+            elif self._pauses + change == 0:
+                # In this order, a thread reading it may get an earlier time, never a later.
+                self._began += self._clock() - self._paused_at
+            self._pauses += change
 
 
-clock = StoppableClock()
-"""The clock that measures all limits."""
-read_clock = clock.read
+_watch_lock = free_in_child(threading.Lock())
+
+watches: Stack[Stopwatch] = Stack("njrt.data.timeouts")
+"""The watches of all limits of time around this point."""
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Exclude the time inside from the limits around it; those of other code continue."""
+    around = watches.here()
+    for watch in around:
+        watch.pause(1)
+    try:
+        yield
+    finally:
+        for watch in around:
+            watch.pause(-1)
 
 
 class DeadlineExceeded(TimeoutError):
@@ -112,7 +99,8 @@ class _Call:
     """A call with a time limit."""
 
     thread: int
-    deadline: float
+    seconds: float
+    watch: Stopwatch = field(default_factory=Stopwatch)
     is_interrupted: bool = False
     is_ending: bool = False
 
@@ -124,11 +112,12 @@ def call_with_timeout(seconds: float | None, action: Callable[[], T]) -> T:
     """
     if seconds is None or sys.platform == "emscripten":  # browsers: there are no threads
         return action()
-    call, mark = _Call(threading.get_ident(), read_clock() + seconds), ContextMark()
+    call, mark = _Call(threading.get_ident(), seconds), ContextMark()
     try:
         try:
             _timer.add(call)
-            result = action()
+            with watches.opened(call.watch):
+                result = action()
         finally:
             call.is_ending = True
             _timer.remove(call)
@@ -155,11 +144,11 @@ class Allowance:
 
     def call(self, most: float, action: Callable[[], T]) -> T:
         """Call `action` as `call_with_timeout` does, for at most `most` of the seconds left."""
-        began = read_clock()
+        began = time.monotonic()
         try:
             return call_with_timeout(min(most, self.left), action)
         finally:
-            self.left -= read_clock() - began
+            self.left -= time.monotonic() - began
 
 
 async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -173,7 +162,7 @@ async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, An
         return await coroutine
     import asyncio
 
-    alarm = _Alarm(read_clock() + seconds)
+    alarm = _Alarm(seconds)
     if asyncio._get_running_loop() is None or (task := asyncio.current_task()) is None:
         return await _drive_steps(coroutine, alarm)
     cancelled, loop = task.cancelling(), asyncio.get_running_loop()
@@ -187,16 +176,15 @@ async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, An
         alarm.next = loop.call_later(_GRACE_SECONDS, ring)
 
     alarm.next = loop.call_later(seconds, ring)
-    around = _alarms.set((*_alarms.get(), alarm))
     try:
-        return await _drive_steps(coroutine, alarm)
+        with watches.opened(alarm.watch):
+            return await _drive_steps(coroutine, alarm)
     except (asyncio.CancelledError, DeadlineExceeded) as error:
         is_ours = alarm.rung > 0 and task.cancelling() - alarm.rung <= cancelled
         if isinstance(error, DeadlineExceeded) or is_ours:
             raise DeadlineExceeded(_format_timeout(seconds)) from None
         raise
     finally:
-        _alarms.reset(around)
         alarm.next.cancel()
         for _ in range(alarm.rung):
             task.uncancel()
@@ -204,37 +192,16 @@ async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, An
 
 @dataclass(slots=True)
 class _Alarm:
-    """A coroutine's deadline, and how often it has been cancelled since."""
+    """A coroutine's limit, and how often it has been cancelled since."""
 
-    deadline: float
+    seconds: float
+    watch: Stopwatch = field(default_factory=Stopwatch)
     rung: int = 0
     next: asyncio.TimerHandle | None = None
-    stops: int = 0
-    stopped_at: float = 0.0
 
     def left(self) -> float:
-        """Return the seconds until the deadline; they do not fall while the alarm is stopped."""
-        return self.deadline - (self.stopped_at if self.stops else read_clock())
-
-
-_alarms: ContextVar[tuple[_Alarm, ...]] = ContextVar("njrt.data.timeouts", default=())
-"""The alarms of the coroutines around this point."""
-
-
-@contextmanager
-def stopped_alarms() -> Iterator[None]:
-    """Exclude the time inside from the limits of enclosing coroutines; other limits continue."""
-    alarms = _alarms.get()
-    for alarm in alarms:
-        alarm.stopped_at = alarm.stopped_at if alarm.stops else read_clock()
-        alarm.stops += 1
-    try:
-        yield
-    finally:
-        for alarm in alarms:
-            alarm.stops -= 1
-            if not alarm.stops:
-                alarm.deadline += read_clock() - alarm.stopped_at
+        """Return the seconds until the coroutine is cancelled."""
+        return self.seconds - self.watch.read()
 
 
 @types.coroutine
@@ -303,9 +270,8 @@ class _Timer:
                 if not self.calls:
                     self.runs = False
                     return
-                now = read_clock()
                 for call in list(self.calls):
-                    if now >= call.deadline and not call.is_ending:
+                    if call.watch.read() >= call.seconds and not call.is_ending:
                         self.interrupt(call)
 
     def interrupt(self, call: _Call) -> None:
@@ -318,7 +284,6 @@ class _Timer:
     def restart_in_child(self) -> None:
         """Start again after a fork, which leaves only the forking thread."""
         self.lock = threading.RLock()
-        clock.restart_in_child()
         here = threading.get_ident()
         self.calls = {call: None for call in self.calls if call.thread == here}
         self.runs = False

@@ -36,7 +36,6 @@ from njrt.log.recording_file import (
     format_entry,
     format_touch,
     read_recording,
-    recover_recording,
     write_recording,
 )
 from njrt.log.recording_place import open_recording_file
@@ -240,18 +239,15 @@ class Recorder:
             return self._open
 
     def _open_recording(self, mode: RecordMode) -> OpenRecording:
-        exists = self.place.exists()
+        old = Recording(RecordingHeader(), ())
+        if self.place.exists():
+            old = read_recording(self.place, is_continued=mode in ("new", "all"))
+        exists = bool(old.header.format)
         if not exists and mode == "none":
             raise RecordingMissingError(
                 f"there is no recording {self.place.name}; "
                 f"create it with NJC_RECORD=once:{self.place.name} and a model"
             )
-        if mode == "all":
-            old = recover_recording(self.place)
-        elif exists:
-            old = read_recording(self.place, is_continued=mode == "new")
-        else:
-            old = Recording(RecordingHeader(), ())
         continues = old.header.unfinished and mode != "none"
         replays = exists and (mode != "all" or continues)
         records = mode in ("new", "all") or not exists or continues

@@ -9,7 +9,6 @@ It is replaced as a whole; lines that another process has added since `old` was 
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -17,7 +16,7 @@ from njrt.data.decisions import InterceptorDecision, Pause
 from njrt.data.message_json import drop_empty, format_json_line, hash_json
 from njrt.data.private_files import drop_cut_line
 from njrt.data.records import record
-from njrt.errors import RecordingError, RecordingMissingError
+from njrt.errors import RecordingError
 from njrt.log.recording_place import RecordingFile, split_lines
 from njrt.messages import CallAttempt, Json, Protocol, StopReason, Usage
 from njrt.values.dataclass_json import InvalidJsonError, validate_value
@@ -156,25 +155,13 @@ class Recording:
 
 
 def read_recording(place: RecordingFile, is_continued: bool = False) -> Recording:
-    """Read and check a recording; if continued or unfinished, a cut-off last line is left out."""
-    text = place.read()
-    try:
-        return _read_lines(text, place.name, is_continued)
-    except RecordingError as error:
-        if _TOUCH_START not in text:
-            raise
-        raise RecordingError(
-            f"{str(error).partition(';')[0]}; correct or remove this line: the recording has calls "
-            "that were made, and a new recording would make them again"
-        ) from None
+    """Read and check a recording; if continued or unfinished, a cut-off last line is left out.
 
-
-def _read_lines(text: str, path: str, is_continued: bool) -> Recording:
-    lines = split_lines(text)
-    if not lines:
-        raise RecordingMissingError(
-            f"the recording {path} is empty; record it again with NJC_RECORD=all:{path} and a model"
-        )
+    An empty file is an empty recording.
+    """
+    text, path = place.read(), place.name
+    if not (lines := split_lines(text)):
+        return Recording(RecordingHeader(), ())
     header = _parse_line(lines[0], RecordingHeader, path, 1)[0]
     if header.format > FORMAT_VERSION:
         raise RecordingError(
@@ -201,22 +188,6 @@ def _read_lines(text: str, path: str, is_continued: bool) -> Recording:
             entries.append(_parse_entry(line, header, path, number))
     found = frozenset(lines)
     return Recording(header, tuple(entries), tuple(decisions), found, tuple(touches.values()))
-
-
-def recover_recording(place: RecordingFile) -> Recording:
-    """Read a recording that is about to be replaced: all of it, or only its lines if it is damaged.
-
-    Raises RecordingError if it is damaged and has calls, which the new one would make again.
-    """
-    lines: list[str] = []
-    try:
-        return read_recording(place)
-    except RecordingError:
-        with suppress(RecordingError):
-            lines = split_lines(place.read())
-        if any(_TOUCH_START in line for line in lines):
-            raise
-    return Recording(RecordingHeader(), (), lines=frozenset(lines))
 
 
 # ── the lines, as they are checked ──────────────────────────────────────────────────────────────
@@ -292,7 +263,8 @@ def _parse_line(line: str, expected: type[T], path: str, number: int) -> tuple[T
 def _make_line_error(path: str, number: int, why: str) -> RecordingError:
     return RecordingError(
         f"{path}:{number}: this line of the recording is {why}; "
-        f"restore the file, or record it again with NJC_RECORD=all:{path}"
+        "correct it, or restore the file: a new recording would ask the model, and make all its "
+        "calls, again"
     )
 
 

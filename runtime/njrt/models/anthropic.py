@@ -20,7 +20,6 @@ from typing import Any, assert_never
 
 from njrt.data.media import Attachment
 from njrt.data.message_json import write_json
-from njrt.data.records import record
 from njrt.messages import (
     Json,
     Message,
@@ -43,7 +42,7 @@ from njrt.models.request_parts import (
     make_sendable_arguments,
     normalize_messages,
 )
-from njrt.models.response import MalformedReplyError, read_token_count, validate_reply
+from njrt.models.response import MalformedReplyError, read_field, read_token_count
 from njrt.models.server import Server
 from njrt.models.strict_schema import is_strict, make_strict_schema, unwrap_reply
 
@@ -107,12 +106,13 @@ class Anthropic(VendorModel):
         return message, bool(message.stop_reason)
 
     def read_response(self, response: Any, request: Request) -> Reply:
-        message = validate_reply(response, _Message)
+        if (content := read_field(response, "content", list)) is None:
+            raise MalformedReplyError("content: it is missing")
         reply = Reply(
-            parse_content(message.content, response["content"], self.name),
-            _STOP_REASONS.get(message.stop_reason, "end"),
+            parse_content(content, self.name),
+            _STOP_REASONS.get(read_field(response, "stop_reason", str), "end"),
             self.read_usage(response.get("usage")),
-            message.model or self._model,
+            read_field(response, "model", str) or self._model,
         )
         return reply if request.schema is None else unwrap_reply(reply)
 
@@ -123,26 +123,6 @@ class Anthropic(VendorModel):
         uncached, cached, written = (read_token_count(usage, name) for name in names)
         output = read_token_count(usage, "output_tokens")
         return add_price(self.name, Usage(uncached + cached + written, output, cached), written)
-
-
-@record
-class _Block:
-    """A block of a message: `text` has a text, `tool_use` the rest; others are only sent back."""
-
-    type: str
-    text: str | None = None
-    id: str | None = None
-    name: str | None = None
-    input: Any = None
-
-
-@record
-class _Message:
-    """The fields of the server's response that are used here, but for its usage."""
-
-    content: list[_Block]
-    stop_reason: str | None = None
-    model: str | None = None
 
 
 def make_message_body(request: Request, model: str) -> Body:
@@ -235,21 +215,27 @@ def _build_tool(tool: Tool) -> Body:
     return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
-def parse_content(blocks: list[_Block], raw_blocks: list[Json], name: str) -> ModelMessage:
+def parse_content(blocks: list[Any], name: str) -> ModelMessage:
     """Return a message of the model `name`, with the blocks as they came if some are thinking."""
-    text = "".join(block.text or "" for block in blocks if block.type == "text")
-    calls = tuple(_parse_call(block) for block in blocks if block.type == "tool_use")
-    has_thought = any(block.type not in ("text", "tool_use") for block in blocks)
-    return ModelMessage(
-        text, calls, VendorContent(name, tuple(raw_blocks)) if has_thought else None
-    )
+    texts, calls, has_thought = list[str](), list[ToolCall](), False
+    for block in blocks:
+        match read_field(block, "type", str):
+            case "text":
+                texts.append(read_field(block, "text", str) or "")
+            case "tool_use":
+                calls.append(_parse_call(block))
+            case _:
+                has_thought = True
+    kept = VendorContent(name, tuple(blocks)) if has_thought else None
+    return ModelMessage("".join(texts), tuple(calls), kept)
 
 
-def _parse_call(block: _Block) -> ToolCall:
-    if not block.id or not block.name:
+def _parse_call(block: Any) -> ToolCall:
+    id, name = (read_field(block, field, str) for field in ("id", "name"))
+    if not id or not name:
         raise MalformedReplyError("content: a tool call without id or name")
-    arguments = block.input if isinstance(block.input, dict) else None
-    return ToolCall(block.id, block.name, arguments, write_json(block.input))
+    given = block.get("input")
+    return ToolCall(id, name, given if isinstance(given, dict) else None, write_json(given))
 
 
 _STOP_REASONS: Mapping[str | None, StopReason] = {

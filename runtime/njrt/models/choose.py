@@ -26,7 +26,6 @@ from njrt.data.options import (
     merge_option_layers,
     read_environment_options,
 )
-from njrt.data.similar import find_similar
 from njrt.errors import ConfigurationError, NoModelError, find_opener
 from njrt.models.model import Model
 from njrt.models.retry_and_fallback import FallbackModel
@@ -102,19 +101,8 @@ def _choose_named(name: str, base_url: str | None, environ: Mapping[str, str]) -
         return _get_openai(name, base_url, environ)
     raise ConfigurationError(
         f"no vendor is known for model `{name}`; write openai/NAME, anthropic/NAME,"
-        " pydantic-ai:VENDOR:NAME or python:MODULE:NAME"
-        + _suggest_name(name)
-        + ", or set a base_url for your own server"
+        " pydantic-ai:VENDOR:NAME or python:MODULE:NAME, or set a base_url for your own server"
     )
-
-
-def _suggest_name(name: str) -> str:
-    prefix, slash, model = name.partition("/")
-    if not slash:
-        vendor = "anthropic" if name.startswith("claude") else "openai"
-        return f" (did you mean `{vendor}/{name}`?)"
-    close = find_similar(prefix.lower(), DEFAULT_MODELS)
-    return f" (did you mean `{close}/{model}`?)" if close and model else ""
 
 
 def find_server_key(base_url: str, environ: Mapping[str, str]) -> str | None:

@@ -19,7 +19,7 @@ from typing import Any, Literal, assert_never
 
 from njrt.data.media import Attachment
 from njrt.data.message_json import hash_json, write_json
-from njrt.data.records import record, replace
+from njrt.data.records import replace
 from njrt.errors import ConfigurationError, ModelNotFoundError
 from njrt.messages import (
     Message,
@@ -42,7 +42,7 @@ from njrt.models.request_parts import (
     normalize_messages,
     parse_arguments,
 )
-from njrt.models.response import MalformedReplyError, parse_json, read_token_count, validate_reply
+from njrt.models.response import MalformedReplyError, parse_json, read_field, read_token_count
 from njrt.models.server import OWN_KEY_VARIABLE, Server
 from njrt.models.strict_schema import is_strict, make_strict_schema, unwrap_reply
 from njrt.values.questions import LETTERS, read_letters
@@ -166,18 +166,15 @@ class OpenAI(VendorModel):
         return completion, any(choice.finish_reason for choice in completion.choices[:1])
 
     def read_response(self, response: Any, request: Request) -> Reply:
-        completion = validate_reply(response, _Completion)
-        if not completion.choices:
+        if not (choices := read_field(response, "choices", list)):
             raise MalformedReplyError("choices: empty")
-        choice = completion.choices[0]
-        message, stop = parse_choice(choice, len(request.messages))
+        message, stop = parse_choice(choices[0], len(request.messages))
         usage = self.read_usage(response.get("usage"))
-        reply = Reply(message, stop, usage, completion.model or self._model or "")
+        name = read_field(response, "model", str) or self._model or ""
+        reply = Reply(message, stop, usage, name)
         if request.question is not None:
-            tokens = (choice.logprobs and choice.logprobs.content) or ()
-            first = (tokens[0].top_logprobs if tokens else None) or ()
-            self.can_decide = bool(first) or stop == "refusal"
-            likeliest = [(token.token, token.logprob) for token in first]
+            likeliest = read_likeliest(choices[0])
+            self.can_decide = bool(likeliest) or stop == "refusal"
             probabilities = read_letters(likeliest, request.question)
             return replace(reply, stop="end", probabilities=probabilities)
         if request.schema is None or self.is_own_server:
@@ -192,52 +189,6 @@ class OpenAI(VendorModel):
         written = read_token_count(usage, "prompt_tokens_details", "cache_write_tokens")
         found = Usage(prompt, read_token_count(usage, "completion_tokens"), cached)
         return found if self.is_own_server else add_price(self.name, found, written)
-
-
-@record
-class _Function:
-    name: str
-    arguments: str | None = None
-
-
-@record
-class _Call:
-    function: _Function
-    id: str | None = None
-
-
-@record
-class _Message:
-    content: str | list[dict[str, Any]] | None = None  # some servers send parts
-    refusal: str | None = None
-    tool_calls: list[_Call] | None = None
-
-
-@record
-class _Token:
-    token: str
-    logprob: float
-    top_logprobs: list[_Token] | None = None
-
-
-@record
-class _Tokens:
-    content: list[_Token] | None = None
-
-
-@record
-class _Choice:
-    message: _Message | None = None
-    finish_reason: str | None = None
-    logprobs: _Tokens | None = None
-
-
-@record
-class _Completion:
-    """The fields of a server's response that are used here, but for its usage."""
-
-    choices: list[_Choice]
-    model: str | None = None
 
 
 def make_completion_body(request: Request, model: str, own_server: bool = False) -> Body:
@@ -320,20 +271,38 @@ def _build_tool(tool: Tool) -> Body:
     return {"type": "function", "function": function | {"strict": is_strict(tool.parameters)}}
 
 
-def parse_choice(choice: _Choice, position: int) -> tuple[ModelMessage, StopReason]:
+def parse_choice(choice: Any, position: int) -> tuple[ModelMessage, StopReason]:
     """Return a choice's message; `position` in the conversation numbers calls without an id."""
-    message = choice.message or _Message()
+    message = read_field(choice, "message", dict) or {}
     calls = tuple(
-        ToolCall(
-            call.id or f"call_{position}_{number}", call.function.name, parse_arguments(raw), raw
-        )
-        for number, call in enumerate(message.tool_calls or (), 1)
-        for raw in [call.function.arguments or ""]
+        _parse_call(call, f"call_{position}_{number}")
+        for number, call in enumerate(read_field(message, "tool_calls", list) or (), 1)
     )
-    stop: StopReason = "refusal" if message.refusal else "end"
-    if choice.finish_reason in ("length", "content_filter"):
-        stop = "length" if choice.finish_reason == "length" else "refusal"
-    content = message.content
-    if isinstance(content, list):
-        content = "".join(str(part.get("text") or "") for part in content)
-    return ModelMessage(content or message.refusal or "", calls), stop
+    refusal, reason = read_field(message, "refusal", str), read_field(choice, "finish_reason", str)
+    stop: StopReason = "refusal" if refusal else "end"
+    if reason in ("length", "content_filter"):
+        stop = "length" if reason == "length" else "refusal"
+    content = read_field(message, "content", str, list)
+    if isinstance(content, list):  # some servers send parts
+        content = "".join(read_field(part, "text", str) or "" for part in content)
+    return ModelMessage(content or refusal or "", calls), stop
+
+
+def _parse_call(call: Any, made_id: str) -> ToolCall:
+    function = read_field(call, "function", dict)
+    name, raw = read_field(function, "name", str), read_field(function, "arguments", str) or ""
+    if name is None:
+        raise MalformedReplyError("tool_calls: a call without a name")
+    return ToolCall(read_field(call, "id", str) or made_id, name, parse_arguments(raw), raw)
+
+
+def read_likeliest(choice: Any) -> list[tuple[str, float]]:
+    """Return the likeliest first tokens of a choice, with the logarithms of their probabilities."""
+    found = []
+    match choice:
+        case {"logprobs": {"content": [{"top_logprobs": list(likeliest)}, *_]}}:
+            for each in likeliest:
+                match each:
+                    case {"token": str(token), "logprob": float() | int() as logprob}:
+                        found.append((token, float(logprob)))
+    return found

@@ -83,7 +83,6 @@ class PydanticAI(RemoteModel):
         server = Server(connected.base_url or provider, key_variable)
         super().__init__(f"pydantic-ai:{name}", "tools", server)
         profile, self.can_decide = connected.profile, hasattr(connected, "decide")
-        self.can_stream = False
         self.can_force_tools = bool(profile.get("supports_tools", True))
         self.thinking_tokens = THINKING_TOKENS if profile.get("thinking_always_enabled") else 0
         if not self.can_force_tools or connected.system == "ollama":

@@ -69,8 +69,8 @@ class RemoteModel(CallLister):
         self.name = name
         self.protocol: Protocol = protocol
         self.server = server
-        self.enforces_schemas = True
-        self.can_stream = True
+        self.is_plain = False
+        """Whether the server has rejected a request with a stream or a schema."""
         self.thinking_tokens = 0
         self._key = key
 
@@ -109,30 +109,23 @@ class RemoteModel(CallLister):
             raise
 
     async def _exchange_accepted(self, request: Request) -> Reply:
-        """Exchange a request; if the server rejects it, without a stream, then without the schema.
+        """Exchange a request; if the server rejects it, without a stream and a schema.
 
-        What it rejects is not sent again. The caller checks a reply against the schema anyway.
+        It is then asked so from now on. The caller checks a reply against the schema anyway.
         """
-        if not self.can_stream or request.question is not None:  # it comes only with a whole reply
+        plain = replace(request, on_text=None, schema=None)
+        if request.question is not None:  # its reply is needed whole
             request = replace(request, on_text=None)
-        if not self.enforces_schemas:
-            request = replace(request, schema=None)
-        ways = [request]
-        if request.on_text is not None:
-            ways.append(replace(request, on_text=None))
-        if request.schema is not None:
-            ways.append(replace(ways[-1], schema=None))
-        for way in ways:
-            try:
-                reply = await self.exchange(way)
-            except ModelError as error:
-                if way is ways[-1] or not is_rejection(error):
-                    raise
-            else:
-                self.can_stream = self.can_stream and way.on_text is request.on_text
-                self.enforces_schemas = self.enforces_schemas and way.schema is request.schema
-                return reply
-        raise AssertionError("the last way is returned or raised")  # for the type checker
+        if self.is_plain or (request.on_text is None and request.schema is None):
+            return await self.exchange(plain)
+        try:
+            return await self.exchange(request)
+        except ModelError as error:
+            if not is_rejection(error):
+                raise
+        reply = await self.exchange(plain)
+        self.is_plain = True
+        return reply
 
 
 def is_rejection(error: ModelError) -> bool:
@@ -272,9 +265,7 @@ class VendorModel(RemoteModel):
             with suppress(Exception):
                 snapshot, _ = self.get_snapshot(state)
                 self._count("ServerError", snapshot.to_dict(warnings=False)["usage"])
-            reason = type(failure).__name__
-            if type(failure).__module__ == "builtins":  # an assertion of the SDK, an odd type
-                reason = "an event is missing, or has another form"
+            reason = "it was cut off, or an event has another form"
             if body := getattr(failure, "body", None):
                 reason = read_server_message(body, self._key)
             elif isinstance(failure, MalformedReplyError):

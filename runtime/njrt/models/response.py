@@ -1,7 +1,7 @@
 """Read the JSON of a server's response, which may hold anything.
 
     parse_json(b'{"choices": [')                    MalformedReplyError: it is not JSON
-    validate_reply({"choices": 1}, Completion)      MalformedReplyError: choices: Input should...
+    read_field({"choices": 1}, "choices", list)     MalformedReplyError: choices: it is missing...
 
 Lone surrogates are escaped; infinite numbers, NaN and values nested too deep are errors.
 """
@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, TypeVar
+from typing import Any
 
 from njrt.messages import read_float
-
-T = TypeVar("T")
 
 MAX_DEPTH = 100
 """Maximal nesting of lists and objects; models' replies have fewer than ten levels."""
@@ -38,15 +36,12 @@ def parse_json(text: str | bytes) -> Any:
     return escape_surrogates(value, MAX_DEPTH)
 
 
-def validate_reply(value: Any, expected: type[T]) -> T:
-    """Return the dataclass `expected` from JSON; raise MalformedReplyError with the wrong field."""
-    from njrt.values.dataclass_json import InvalidJsonError, validate_value
-
-    try:
-        reply: T = validate_value(value, expected)
-    except InvalidJsonError as error:
-        raise MalformedReplyError(str(error)) from None
-    return reply
+def read_field(value: Any, name: str, *types: type) -> Any:
+    """Return a field of a JSON object, which has one of the types; None if it has none."""
+    found = value.get(name) if isinstance(value, dict) else value
+    if not isinstance(value, dict) or (found is not None and type(found) not in types):
+        raise MalformedReplyError(f"{name}: it is missing, or not what the API says")
+    return found
 
 
 def read_token_count(usage: Any, *names: str) -> int:

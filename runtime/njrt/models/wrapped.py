@@ -39,15 +39,12 @@ def adapt_model(given: Any) -> Model:
 
         adapted: Model = PydanticAI(given)
         return adapted
-    match given:
-        case str():
-            problem = f"the text {given!a} is not a model"
-        case type():
-            problem = f"the class {given.__name__} is not a model; pass an object of it"
-        case _:
-            lacks = f" (it has no `{missing[0]}`)" if len(missing) < 4 else ""
-            problem = f"an object of class {type(given).__name__} is not a model{lacks}"
+    if isinstance(given, type):
+        problem = f"the class {given.__name__} is not a model"
+    else:
+        name = type(given).__name__
+        problem = f"an object of class {name} is not a model (it has no `{missing[0]}`)"
     raise ConfigurationError(
-        f'{problem}; pass one such as njrt.models.OpenAI("gpt-4.1"), '
+        f'{problem}; pass an object such as njrt.models.OpenAI("gpt-4.1"), '
         "njrt.models.get_model(NAME), or a model object of PydanticAI"
     )

@@ -303,11 +303,11 @@ class SynchronousModel:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"model": 5}, "an object of class int is not a model; pass one such as"),
-        ({"model": Scripted}, "the class Scripted is not a model; pass an object of it"),
+        ({"model": 5}, "an object of class int is not a model (it has no `name`); pass an object"),
+        ({"model": Scripted}, "the class Scripted is not a model; pass an object such as"),
         (
             {"model": SynchronousModel()},
-            "an object of class SynchronousModel is not a model (it has no `aask`); pass one such as",
+            "an object of class SynchronousModel is not a model (it has no `aask`); pass an object such as",
         ),
         ({"record": 5}, "record must be a path or a Recorder, not 5"),
         ({"record": ""}, "record must be a path or a Recorder, not ''"),

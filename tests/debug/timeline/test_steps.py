@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,7 +19,7 @@ from njc.debug.timeline.navigation import find_difference, find_step_back_out, f
 from njc.debug.timeline.step_builder import StepBuilder
 from njc.debug.timeline.steps import Step, Timeline
 from njc.debug.trace_lines import TraceLine, parse_trace, read_trace
-from njrt.data.timeouts import DeadlineExceeded, StoppableClock, call_with_timeout, clock
+from njrt.data.timeouts import DeadlineExceeded, Stopwatch, call_with_timeout, paused, watches
 from njrt.execution.scope.opening import make_scope
 from njrt.testing import Scripted, run
 
@@ -225,28 +224,23 @@ def test_blocks_are_found_by_their_lines(tmp_path: Path) -> None:
     assert find_block_at(tmp_path / "none.njpy", 1) is None
 
 
-def test_a_stopped_clock_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = StoppableClock()
-    own.stop()
-    stopped = own.read()
-    own.stop()
-    assert own.read() == stopped
-    own.start()
-    own.start()
-    assert stopped <= own.read() < stopped + 60
-
-    other = threading.Thread(target=own.stop)
-    own.stop()
-    other.start()
-    other.join()
-    own.start()
-    assert own.read() == own.read()  # still stopped by the other thread
+def test_a_paused_watch_does_not_count() -> None:
+    now = 5.0
+    watch = Stopwatch(lambda: now)
+    with watches.opened(watch):
+        now += 1
+        with paused():
+            now += 10
+            with paused():
+                now += 10
+            assert watch.read() == 1
+        now += 1
+        assert watch.read() == 2
 
     def think() -> str:
-        clock.stop()
-        for _ in range(400_000):
-            pass
-        clock.start()
+        with paused():
+            for _ in range(400_000):
+                pass
         return "done"
 
     assert call_with_timeout(0.005, think) == "done"

@@ -32,7 +32,7 @@ from njrt.errors import (
 from njrt.log.budgets.budgeted import Budgeted, estimate_call
 from njrt.log.budgets.ledger import (
     NANO,
-    Account,
+    find_accounts,
     find_period,
     list_accounts,
 )
@@ -216,12 +216,10 @@ def test_a_call_that_may_cost_too_much_is_not_made(ledger: Store) -> None:
         put_on_budget(model, ledger, Budget(usd=estimate.usd * 0.999, per="day")).ask(REQUEST)
     assert model.calls == 0
     error = caught.value
-    assert error.usd_needed == pytest.approx(estimate.usd, rel=1e-6)
-    assert (error.usd_spent, error.tokens_spent, error.usd_limit) == (
-        0,
-        0,
-        pytest.approx(estimate.usd * 0.999),
-    )
+    tokens = estimate.input + estimate.output
+    assert f"it may need ${estimate.usd:.4f} and {tokens:,} tokens" in str(error)
+    assert "with $0.0000 and 0 tokens spent" in str(error)
+    assert (error.budget[:4], error.period) == ("usd=", f"{datetime.now(UTC):%Y-%m-%d}")
     assert error.renews is not None
     assert error.renews > datetime.now(UTC)
     assert "it renews at" in str(error)
@@ -493,7 +491,7 @@ def test_an_account_of_0_2_is_read() -> None:
         '{"usd": 7, "tokens": 4900, "calls": 1, "held": {"a": [1, 2, 3.5]}, "limit_usd": null, '
         '"limit_tokens": 5000, "at": 1.5, "expired": ["b"]}'
     )
-    store.put(Account(budget, "total").key, text)
+    store.put(*find_accounts([budget], 0), text)
     with pytest.raises(BudgetError, match="4,900 tokens spent"):
         put_on_budget(PricedModel(), store, budget).ask(REQUEST)
 
@@ -516,14 +514,14 @@ def test_an_account_that_cannot_be_read_hides_no_other(
     ledger: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     put_on_budget(PricedModel(), ledger, Budget(usd=1, per="day")).ask(REQUEST)
-    ledger.put(Account(Budget(usd=1, per="total"), "total").key, '{"tokens": 5.5}')
+    ledger.put(*find_accounts([Budget(per="total")], 0), '{"tokens": 5.5}')
     assert [account.per for account in list_accounts(ledger)] == ["day"]
     assert "budget/all/total/all//total in the store is not an account" in caplog.text
 
 
 def test_an_account_that_cannot_be_read_allows_nothing(ledger: Store) -> None:
     model, budget = PricedModel(), Budget(usd=1, per="total")
-    ledger.put(Account(budget, "total").key, '{"usd": "none"}')
+    ledger.put(*find_accounts([budget], 0), '{"usd": "none"}')
     with pytest.raises(StoreError, match="is not an account of a budget"):
         put_on_budget(model, ledger, budget).ask(REQUEST)
     assert model.calls == 0

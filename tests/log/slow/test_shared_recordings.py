@@ -94,6 +94,7 @@ def test_damage_is_named_with_its_line(place: str) -> None:
     opened.rewrite(lambda lines: [*lines, '{"place": 3}'])
     with pytest.raises(RecordingError, match=r":3: this line of the recording"):
         replay(place, "a")
+    opened.path.unlink()
     record(place, "a", mode="all")
     assert replay(place, "a") == ["1"]
 

@@ -366,4 +366,4 @@ def test_an_unreadable_reply_names_the_field():
     body = mutate(OPENAI["text"][1].body, ("choices", 0, "message", "content"), 5)
     with OpenAIServer([Raw(json.dumps(body))]) as server, pytest.raises(ServerError) as caught:
         VENDORS["openai"].connect(server).ask(PLAIN)
-    assert "(choices.0.message.content" in str(caught.value)
+    assert "(content: it is missing, or not what the API says)" in str(caught.value)

@@ -50,7 +50,7 @@ from njrt.data.decisions import (
 )
 from njrt.data.message_json import hash_json
 from njrt.data.outcome import Raised
-from njrt.data.timeouts import clock, read_clock, stopped_alarms
+from njrt.data.timeouts import paused
 from njrt.effects import CHANGES, Answer, Effect, EffectResult, Refusal, Touch
 from njrt.errors import CallInDoubtError, InterceptorError, NaturalError
 from njrt.events import Performed
@@ -137,12 +137,7 @@ class RunGate:
         try:
             await self._check_ending(call)
             pending = self._prepare(call)
-            with (
-                open_gate(None, call.is_async),
-                self._session.meter.stopped(),
-                # If the event loop goes on, only the waiting code's time stops.
-                stopped_alarms() if call.is_async else clock.stopped(),
-            ):
+            with open_gate(None, call.is_async), paused():
                 try:
                     await self._decide(call, pending)
                 except PermissionError:
@@ -200,9 +195,9 @@ class RunGate:
         """
         if self.ending is None:
             return
-        seconds, began = self._session.get_code_seconds(), read_clock()
+        seconds, began = self._session.get_code_seconds(), time.monotonic()
         is_in_loop = is_in_event_loop()
-        while self._running and (seconds is None or read_clock() - began < seconds):
+        while self._running and (seconds is None or time.monotonic() - began < seconds):
             if not is_in_loop:
                 time.sleep(_POLL_SECONDS)
             elif call.is_async:

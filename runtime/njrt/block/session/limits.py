@@ -1,6 +1,6 @@
 """The limits of one block run, and the meter that counts against them.
 
-    meter = Meter(read_limits(Options(max_calls=30)), clock=read_clock, place="mailbox.njpy:12")
+    meter = Meter(read_limits(Options(max_calls=30)), place="mailbox.njpy:12")
     meter.count_call()        CallLimitError, TimeLimitError ... once a limit is reached
     meter.count_reply(reply)  TokenLimitError, CostLimitError once more was used than allowed
     meter.count_effect()      EffectLimitError, TimeLimitError
@@ -10,6 +10,7 @@ A meter belongs to one run. `with limit(usd=1.0):` opens another for everything 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -20,7 +21,7 @@ from njrt.data.context import Stack, allow_one_entry
 from njrt.data.options import Options
 from njrt.data.options.numbers import describe_number, is_limit
 from njrt.data.records import fields, record, replace
-from njrt.data.timeouts import read_clock
+from njrt.data.timeouts import Stopwatch, watches
 from njrt.errors import (
     CallLimitError,
     ConfigurationError,
@@ -36,7 +37,7 @@ from njrt.messages import Reply, Request, Usage
 from njrt.models.model import Ask
 
 Clock = Callable[[], float]
-"""Returns the seconds since any fixed point, never decreasing: `read_clock` outside tests."""
+"""Returns the seconds since any fixed point, never decreasing."""
 
 NO_USAGE = Usage(usd=0.0)
 
@@ -82,7 +83,7 @@ class Meter:
     def __init__(
         self,
         limits: Limits,
-        clock: Clock = read_clock,
+        clock: Clock = time.monotonic,
         *,
         place: str = "",
         option: str = "max_{}",
@@ -90,21 +91,20 @@ class Meter:
     ) -> None:
         self.limits, self.place = limits, place
         self._option, self._around = option, around
-        self._clock, self._began = clock, clock()
+        self.watch = Stopwatch(clock)
         self._lock = RLock()
         self._counts = {"effects": 0, "calls": 0}
-        self._tokens = self._stops = 0
-        self._stopped_at = self._usd = 0.0
+        self._tokens, self._usd = 0, 0.0
 
     def spent(self) -> MeterReading:
         """Return the usage so far."""
-        seconds = self._clock() - self._began
+        seconds = self.watch.read()
         return MeterReading(**self._counts, seconds=seconds, tokens=self._tokens, usd=self._usd)
 
     def seconds_left(self) -> float | None:
         """Return the seconds left by the tightest limit, at least 0.0; None without a limit."""
         left = [
-            max(0.0, meter._began + meter.limits.seconds - meter._clock())
+            max(0.0, meter.limits.seconds - meter.watch.read())
             for meter in (self, *self._around)
             if meter.limits.seconds is not None
         ]
@@ -122,23 +122,6 @@ class Meter:
             meter._check_budget(used)
             meter._count_one("calls", "model call", CallLimitError)
         return min(left, default=None)
-
-    @contextmanager
-    def stopped(self) -> Iterator[None]:
-        """Do not count the seconds inside, here and on the enclosing meters."""
-        for meter in (self, *self._around):
-            with meter._lock:
-                meter._stops += 1
-                if meter._stops == 1:
-                    meter._stopped_at = meter._clock()
-        try:
-            yield
-        finally:
-            for meter in (self, *self._around):
-                with meter._lock:
-                    meter._stops -= 1
-                    if not meter._stops:
-                        meter._began += meter._clock() - meter._stopped_at
 
     def count_effect(self) -> int:
         """Count one effect before it is served; return its number in the run, from 1."""
@@ -203,7 +186,7 @@ class Meter:
         most = self.limits.seconds
         if most is None:
             return ()
-        left = self._began + most - self._clock()
+        left = most - self.watch.read()
         if left <= spare:
             raise self._make_limit_error(TimeLimitError, "seconds", f"{most:g} seconds")
         return (left,)
@@ -304,5 +287,6 @@ def limit(
     """
     limits = Limits(effects=effects, calls=calls, seconds=seconds, tokens=tokens, usd=usd)
     check_limits(limits)
-    with _open_meters.opened(Meter(limits, clock or read_clock, option=option)) as meter:
+    meter = Meter(limits, clock or time.monotonic, option=option)
+    with _open_meters.opened(meter), watches.opened(meter.watch):
         yield meter

@@ -39,6 +39,7 @@ from njrt.data.decisions import (
     Reject,
 )
 from njrt.data.outcome import Outcome, Raised
+from njrt.data.timeouts import paused, watches
 from njrt.effects import Answer, Effect, EffectResult, Refusal
 from njrt.errors import CodeTimeLimitError, NaturalError, TimeLimitError
 from njrt.events import Began, Ended, Performed
@@ -171,6 +172,8 @@ class BaseRun(ABC):
         session = self.session
         self._began = time.monotonic()
         self._token = enter_run(session.run)
+        self._watched = watches.opened(session.meter.watch)
+        self._watched.__enter__()
         session.listener(
             Began(
                 *(session.run, time.time(), session.place, session.model.name, self.effects),
@@ -191,6 +194,7 @@ class BaseRun(ABC):
             raise
         finally:
             seconds = time.monotonic() - self._began
+            self._watched.__exit__()
             leave_run(self._token)
             session.listener(
                 Ended(
@@ -218,7 +222,7 @@ class BaseRun(ABC):
         served = effect
         has_decisions = self.record is not None and self.record.recorder.has_decisions
         if (self.interceptors or has_decisions) and not isinstance(effect, Refusal):
-            with session.meter.stopped():
+            with paused():
                 interception = yield self.describe(effect, turn, number)
             assert isinstance(interception, Interception)
             decisions = interception.decisions

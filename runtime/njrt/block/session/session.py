@@ -40,7 +40,6 @@ from njrt.data.context import check_context, is_context_known
 from njrt.data.decisions import Abort, OpenInterceptor, Pause, decides_changes
 from njrt.data.options import Options
 from njrt.data.records import replace
-from njrt.data.timeouts import read_clock
 from njrt.errors import BlockWarning, NaturalError, Paused, PolicyError
 from njrt.events import Listener, RunId
 from njrt.log.accounts import note_error
@@ -134,7 +133,7 @@ def open_session(
         settings, environ = get_settings(), read_environment()
         merged = resolve_options(options, project, settings.options, place or "njrt.llm", environ)
         run, listener = make_run_id(), get_listener(settings, environ)
-        meter = Meter(read_limits(merged), read_clock, place=place, around=list_open_meters())
+        meter = Meter(read_limits(merged), place=place, around=list_open_meters())
         recorder = find_recorder(settings, environ)
         record = DecisionRecord(recorder) if recorder else None
         layers = (Metered(meter), Notified(run, listener), *((record,) if record else ()))

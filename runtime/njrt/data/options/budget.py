@@ -7,7 +7,7 @@ parse_budgets("usd=5 per=day; tokens=2000000 per=month name=research")
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
@@ -38,8 +38,23 @@ class Budget:
     name: str = "all"
 
     def __post_init__(self) -> None:
-        if problem := next(self._find_problems(), None):
-            raise ConfigurationError(f"Budget: {problem}")
+        for name, kind in (("usd", float), ("tokens", int)):
+            value = getattr(self, name)
+            if value is not None and (not is_limit(value, kind, _MOST) or value == math.inf):
+                raise ConfigurationError(
+                    f"Budget: `{name}` must be a number from 0, not {describe_number(value, _MOST)}"
+                )
+        if self.per not in get_args(BudgetPeriod):
+            raise ConfigurationError(
+                f"Budget: `per` must be one of {', '.join(get_args(BudgetPeriod))}, not "
+                f"{self.per!r}; limit a `with` by njrt.limit(usd=...), a run by the options "
+                "max_usd and max_tokens"
+            )
+        if (
+            not isinstance(self.name, str)
+            or not 0 < len(self.name.encode("utf-8", "surrogatepass")) <= 100
+        ):
+            raise ConfigurationError("Budget: `name` must be a text of 1 to 100 bytes")
 
     def __str__(self) -> str:
         """Return the form that `parse_budgets` reads, without default values."""
@@ -49,22 +64,6 @@ class Budget:
             for field, value in found
             if value != field.default
         )
-
-    def _find_problems(self) -> Iterator[str]:
-        for name, kind in (("usd", float), ("tokens", int)):
-            value = getattr(self, name)
-            if value is not None and (not is_limit(value, kind, _MOST) or value == math.inf):
-                yield f"`{name}` must be a number from 0, not {describe_number(value, _MOST)}"
-        if self.per not in get_args(BudgetPeriod):
-            yield (
-                f"`per` must be one of {', '.join(get_args(BudgetPeriod))}, not {self.per!r}; limit"
-                " a `with` by njrt.limit(usd=...), a run by the options max_usd and max_tokens"
-            )
-        if (
-            not isinstance(self.name, str)
-            or not 0 < len(self.name.encode("utf-8", "surrogatepass")) <= 100
-        ):
-            yield "`name` must be a text of 1 to 100 bytes"
 
 
 def find_budget_problem(text: str) -> str | None:
@@ -85,23 +84,28 @@ def parse_budgets(text: str) -> tuple[Budget, ...]:
         raise ConfigurationError(f"the budget {text!r}: {problem}") from None
 
 
+_KINDS: dict[str, Callable[[str], Any]] = {
+    "usd": lambda text: float(text.removeprefix("$")),
+    "tokens": int,
+    "per": str,
+    "name": str,
+}
+
+
 def _parse_budget(part: str) -> Budget:
     values: dict[str, Any] = {}
-    names = [field.name for field in fields(Budget)]
     for word in part.split():
         name, equals, value = word.partition("=")
         if name in BUDGET_FIELDS:
             raise ValueError(BUDGET_FIELDS[name])
-        if not equals or name not in names or name in values:
+        if not equals or name not in _KINDS or name in values:
             raise ValueError(
-                f"{word!r} is not one NAME=VALUE with NAME one of {', '.join(names)}, such as "
+                f"{word!r} is not one NAME=VALUE with NAME one of {', '.join(_KINDS)}, such as "
                 "`usd=5 per=day`"
             )
-        values[name] = value
-    try:
-        for name, kind in (("usd", float), ("tokens", int)):
-            if name in values:
-                values[name] = kind(values[name].removeprefix("$"))
-    except ValueError:
-        raise ValueError("usd and tokens must be numbers, such as usd=2.5 tokens=10_000") from None
+        try:
+            values[name] = _KINDS[name](value)
+        except ValueError:
+            numbers = "usd and tokens must be numbers, such as usd=2.5 tokens=10_000"
+            raise ValueError(numbers) from None
     return Budget(**values)

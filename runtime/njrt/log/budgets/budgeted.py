@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
 
 from njrt.data.logs import warn
 from njrt.data.message_json import message_to_json
 from njrt.data.options.budget import Budget
 from njrt.data.records import record, replace
 from njrt.errors import BudgetError, ModelError, ServerError, StoreError
-from njrt.log.budgets.ledger import NANO, Account, Spending, charge, correct, find_period
+from njrt.log.budgets.ledger import NANO, Account, Spending, count, find_accounts
 from njrt.messages import Reply, Request, Usage, UserMessage
 from njrt.models.model import Ask, CallLister, Model
 from njrt.models.prices import compute_cost
@@ -85,9 +84,9 @@ class Budgeted:
                 )
             most = Spending(round(estimate.usd * NANO), estimate.input + estimate.output, 1)
             made = Charge(self.find_store(), charged, most)
-            for account in find_accounts(self.budgets, made.store.now()):
+            for account in find_accounts(self.budgets, made.store.now()).values():
                 try:
-                    charge(made.store, account, most)
+                    count(made.store, account, most, is_checked=True)
                 except BaseException:
                     made.settle(None)
                     raise
@@ -96,24 +95,6 @@ class Budgeted:
             error.place = error.place or request.place or None
             raise
         return made
-
-
-def find_accounts(budgets: Iterable[Budget], now: float) -> Iterable[Account]:
-    """Return the accounts of a call; budgets of one account count once, with the lower limits."""
-    found: dict[str, Account] = {}
-    for budget in budgets:
-        account = Account(budget, *find_period(budget, now))
-        if same := found.get(account.key):
-            account = replace(account, budget=tighten_budget(budget, same.budget))
-        found[account.key] = account
-    return found.values()
-
-
-def tighten_budget(budget: Budget, other: Budget) -> Budget:
-    """Return a budget with the lower limits of two."""
-    usd = [each.usd for each in (budget, other) if each.usd is not None]
-    tokens = [each.tokens for each in (budget, other) if each.tokens is not None]
-    return replace(budget, usd=min(usd, default=None), tokens=min(tokens, default=None))
 
 
 @record
@@ -131,7 +112,7 @@ class Charge:
             spent = measure_spending(usage, self.most, source == "script")
         for account in self.accounts:
             try:
-                correct(self.store, account, self.most, spent)
+                count(self.store, account, spent - self.most)
             except StoreError as error:
                 warn("the most that a call could cost stays counted: %s", error)
 
@@ -170,11 +151,10 @@ def estimate_call(model: Model, request: Request, with_price: bool = True) -> Us
     A scripted model's cost is not known in advance, and counts as 0. `with_price=False` avoids
     loading price data.
     """
-    texts: list[Any] = [[tool.name, tool.description, tool.parameters] for tool in request.tools]
-    texts += [message_to_json(message) for message in request.messages]
-    texts += [request.schema] if request.schema is not None else []
-    shown = [request.system, *(json.dumps(part, ensure_ascii=False) for part in texts)]
-    prompt = sum(len(encode_text(text)) for text in shown)
+    tools = [[tool.name, tool.description, tool.parameters] for tool in request.tools]
+    messages = list(map(message_to_json, request.messages))
+    shown = json.dumps([request.system, tools, messages, request.schema], ensure_ascii=False)
+    prompt = len(encode_text(shown))
     prompt += EXTRA_TOKENS + TOKENS_PER_MESSAGE * len(request.messages)
     for message in request.messages:
         for file in message.attachments if isinstance(message, UserMessage) else ():

@@ -1,15 +1,15 @@
 """Accounts of budgets in a store: one counter for each period.
 
-    find_period(budget, now)          ("2026-03-01", 2026-03-02 00:00 UTC)
-    charge(store, account, most)      BudgetError if spent + most exceeds a limit, else counted
-    correct(store, account, most, spent)    what the call has cost, in place of the most
+    find_accounts(budgets, now)                      {"budget/all/day/...": Account(...)}
+    count(store, account, most, is_checked=True)     BudgetError if a budget does not allow it
+    count(store, account, spent - most)              what the call has cost, in place of the most
 
 An account is one text in the store, changed by `update`. Dollars are stored as integer billionths.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import get_args
 
@@ -25,33 +25,31 @@ NANO = 1_000_000_000
 
 
 @record
-class Account:
-    """One period of a budget, with the start of the next period."""
-
-    budget: Budget
-    period: str
-    renews: datetime | None = None
-
-    @property
-    def key(self) -> str:
-        """The account's key in the store."""
-        budget = self.budget
-        return make_store_key("budget", budget.name, str(budget.per), "all", "", self.period)
-
-
-@record
 class Spending:
-    """Billionths of a dollar, tokens and calls: those of an account, as stored, or of one call.
-
-    The limits come from the program that changed the account last.
-    """
+    """Billionths of a dollar, tokens and calls: those of an account, as stored, or of one call."""
 
     usd: int = 0
     tokens: int = 0
     calls: int = 0
-    limit_usd: float | None = None
-    limit_tokens: int | None = None
-    at: float = 0.0
+
+    def __add__(self, other: Spending) -> Spending:
+        return Spending(self.usd + other.usd, self.tokens + other.tokens, self.calls + other.calls)
+
+    def __sub__(self, other: Spending) -> Spending:
+        return self + Spending(-other.usd, -other.tokens, -other.calls)
+
+    def __str__(self) -> str:
+        return f"{format_usd(self.usd / NANO)} and {self.tokens:,} tokens"
+
+
+@record
+class Account:
+    """One period of the budgets with one name and `per`, and the start of the next period."""
+
+    key: str
+    period: str
+    renews: datetime | None
+    budgets: tuple[Budget, ...]
 
 
 @record
@@ -79,42 +77,34 @@ def find_period(budget: Budget, now: float) -> tuple[str, datetime | None]:
             return "total", None
 
 
-def charge(store: Store, account: Account, most: Spending) -> None:
-    """Count the most that a call can cost; raise `BudgetError` and count nothing if it exceeds."""
-    budget = account.budget
+def find_accounts(budgets: Iterable[Budget], now: float) -> Mapping[str, Account]:
+    """Return the accounts of a call by key, each with all its budgets."""
+    found: dict[str, Account] = {}
+    for budget in budgets:
+        period, renews = find_period(budget, now)
+        key = make_store_key("budget", budget.name, str(budget.per), "all", "", period)
+        account = found.get(key, Account(key, period, renews, ()))
+        found[key] = replace(account, budgets=(*account.budgets, budget))
+    return found
 
-    def check(state: Spending) -> Spending:
-        if _exceeds(budget.usd and budget.usd * NANO, state.usd, most.usd) or _exceeds(
-            budget.tokens, state.tokens, most.tokens
-        ):
-            raise make_budget_error(account, state, most)
-        return replace(state, limit_usd=budget.usd, limit_tokens=budget.tokens)
 
-    correct(store, account, Spending(), most, check)
+def count(store: Store, account: Account, more: Spending, is_checked: bool = False) -> None:
+    """Add to an account; if it `is_checked`, only what its budgets allow, else BudgetError."""
+
+    def change(text: str | None) -> str:
+        state = read_state(text, account.key)
+        for budget in account.budgets if is_checked else ():
+            if _exceeds(budget.usd and budget.usd * NANO, state.usd, more.usd) or _exceeds(
+                budget.tokens, state.tokens, more.tokens
+            ):
+                raise make_budget_error(account, budget, state, more)
+        return to_json(state + more)
+
+    update(store, account.key, change)
 
 
 def _exceeds(limit: float | None, spent: int, needed: int) -> bool:
     return limit is not None and (spent >= limit or spent + needed > round(limit))
-
-
-def correct(
-    store: Store,
-    account: Account,
-    counted: Spending,
-    spent: Spending,
-    check: Callable[[Spending], Spending] = lambda state: state,
-) -> None:
-    """Count in an account what a call has cost, in place of what was counted for it."""
-    key, now = account.key, store.now()
-
-    def change(text: str | None) -> str:
-        state = check(read_state(text, key))
-        usd, tokens = state.usd + spent.usd - counted.usd, state.tokens + spent.tokens
-        calls = state.calls + spent.calls - counted.calls
-        changed = replace(state, usd=usd, tokens=tokens - counted.tokens, calls=calls, at=now)
-        return to_json(changed)
-
-    update(store, key, change)
 
 
 def list_accounts(store: Store) -> Iterator[StoredAccount]:
@@ -134,28 +124,17 @@ def list_accounts(store: Store) -> Iterator[StoredAccount]:
                 yield StoredAccount(parts[1], parts[2], parts[5], state)
 
 
-def make_budget_error(account: Account, state: Spending, needed: Spending) -> BudgetError:
+def make_budget_error(
+    account: Account, budget: Budget, state: Spending, needed: Spending
+) -> BudgetError:
     """Return an error with the amounts spent and needed, and the time when the budget renews."""
-    budget = account.budget
-    renewal = "it does not renew"
-    if account.renews is not None:
-        renewal = f"it renews at {account.renews.isoformat()}"
-
-    def write(usd: int, tokens: int) -> str:
-        parts = {"usd": format_usd(usd / NANO), "tokens": f"{tokens:,} tokens"}
-        limited = (parts[unit] for unit in parts if getattr(budget, unit) is not None)
-        return " and ".join(limited)
-
-    allowed = write(round((budget.usd or 0) * NANO), budget.tokens or 0)
+    renews = account.renews
     error = BudgetError(
-        f"the budget `{budget}` allows {allowed}: {write(state.usd, state.tokens)} spent "
-        f"(with the most that calls under way may cost), and this call may need "
-        f"{write(needed.usd, needed.tokens)}; {renewal}"
+        f"the budget `{budget}` does not allow this call: it may need {needed}, with {state} spent "
+        "(and the most that calls under way may cost); "
+        + (f"it renews at {renews.isoformat()}" if renews else "it does not renew")
     )
-    error.budget, error.period, error.renews = str(budget), account.period, account.renews
-    error.usd_limit, error.tokens_limit = budget.usd, budget.tokens
-    error.usd_spent, error.tokens_spent = state.usd / NANO, state.tokens
-    error.usd_needed, error.tokens_needed = needed.usd / NANO, needed.tokens
+    error.budget, error.period, error.renews = str(budget), account.period, renews
     return error
 
 
