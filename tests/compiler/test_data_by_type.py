@@ -96,7 +96,7 @@ def test_classes_in_the_text(read: str, effects: str) -> None:
     "kind",
     [
         *("date | None", "date | int", "uuid.UUID | int"),
-        *('Literal["a"] | str', "int | str", "Color | None", 'Literal["a"] | Color', "Planet"),
+        *("int | str", "Color | None", 'Literal["a"] | Color', "Planet"),
         *("date | list[str]", "Survey.Mood", "list[Survey.Score]", "Survey.Parts.Row"),
         *("Survey.Parts.Cell", "Survey.Item | None", "Longer.Mood", "Leaf", "list[Leaf]", "Folder"),
         *("Optional[File]", "NewPage"),
@@ -125,7 +125,6 @@ def test_outputs_that_are_data(kind: str) -> None:
         ("Survey.Item | Longer.Item", "JSON does not tell `Survey.Item` and `Longer.Item` apart"),
         ("Survey.Unknown", "JSON does not carry `Survey.Unknown`, which declares no fields"),
         ("Survey.Missing", "njc does not see whether JSON carries `Survey.Missing`"),
-        ("Page", "before Python 3.12, pydantic reads no `typing.TypedDict`, such as `Leaf`, in fields"),
     ],
 )  # fmt: skip
 def test_outputs_that_are_none(kind: str, reason: str) -> None:

@@ -21,7 +21,6 @@ from njc.compiler.frontend.name_resolution import (
     NameScope,
     list_named_parameters,
 )
-from njc.compiler.frontend.prompt_references import list_variables
 
 ENUM_BASES = frozenset(f"enum.{name}" for name in ("Enum", "IntEnum", "StrEnum"))
 FLAG_BASES = frozenset({"enum.Flag", "enum.IntFlag"})
@@ -44,21 +43,6 @@ class DeclaredTypes(TypeDefinitions):
             for base in node.bases:
                 yield self.name_of(Typed(base, scope))
 
-    def is_from_typing(self, found: ClassDefinition) -> bool:
-        """Return whether a class's base is imported from `typing`, not from `typing_extensions`."""
-        for node, scope in self.walk_bases(found):
-            for base in node.bases:
-                name = base.value if isinstance(base, ast.Attribute) else base
-                root = ast.unparse(name)
-                home = self.find_home(root, scope)
-                for statement in self.find_statements_binding(root, home) if home else ():
-                    match statement:
-                        case ast.ImportFrom(module="typing"):
-                            return True
-                        case ast.Import(names=names) if any(it.name == "typing" for it in names):
-                            return True
-        return False
-
     def list_fields(self, found: ClassDefinition, depth: int = 0) -> Iterator[tuple[str, Typed]]:
         """Yield a class's annotated fields; the fields of its bases in this file come first."""
         node, scope = found
@@ -73,18 +57,6 @@ class DeclaredTypes(TypeDefinitions):
                 case ast.FunctionDef(name="__init__"):
                     for name, annotation in _list_attributes_set(statement, node):
                         yield name, Typed(unquote(annotation), scope)
-
-    def list_optional_fields(self, found: ClassDefinition, depth: int = 0) -> Iterator[str]:
-        """Yield the fields that may have a default, or may be left out of a TypedDict."""
-        node, _ = found
-        for base in self._find_bases(found) if depth < MAX_DEPTH else ():
-            yield from self.list_optional_fields(base, depth + 1)
-        is_partial = any(keyword.arg == "total" for keyword in node.keywords)
-        for statement in node.body:
-            match statement:
-                case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value):
-                    if value or is_partial or "NotRequired" in ast.unparse(annotation):
-                        yield name
 
     def map_fields(self, found: ClassDefinition) -> Mapping[str, Typed]:
         """Return a class's fields by name; they are cached, because many blocks may need them."""
@@ -115,21 +87,6 @@ class DeclaredTypes(TypeDefinitions):
         """Return the annotated result of a method of a class in this file."""
         methods = self._find_methods(found, name)
         return next((find_result(each, is_awaited) for each in methods), None)
-
-    def find_unresolved_name(self, found: ClassDefinition) -> str | None:
-        """Return a local name in a class's quoted annotations; there it means one of the module."""
-        node, scope = found
-        are_texts = "from __future__ import annotations" in self.text
-        for statement in node.body if scope.parent is not None else ():
-            if isinstance(statement, ast.AnnAssign):
-                annotation = statement.annotation
-                quoted = unquote(annotation)
-                is_text = are_texts or quoted is not annotation
-                for name in list_variables(quoted) if is_text else ():
-                    home = self.find_home(name, scope)
-                    if home is not None and home.parent is not None:
-                        return name
-        return None
 
     def _find_methods(
         self, found: ClassDefinition, name: str

@@ -20,7 +20,7 @@ from typing import Any
 from njrt.data.message_json import write_json
 from njrt.messages import Json, ModelMessage, Reply, make_object_schema
 from njrt.models.response import MalformedReplyError, parse_json
-from njrt.values.json_unions import list_alternatives
+from njrt.values.json_unions import list_alternatives, walk_schemas
 
 REPLY = "reply"
 """The property of the root object that holds the reply."""
@@ -34,17 +34,14 @@ def make_strict_schema(schema: Json) -> dict[str, Any]:
     return strict
 
 
-def is_strict(schema: Any) -> bool:
+def is_strict(schema: Json) -> bool:
     """Return whether all objects of a schema have the names that they require, and no others."""
-    if isinstance(schema, list):
-        return all(map(is_strict, schema))
-    if not isinstance(schema, Mapping):
-        return True
-    if schema.get("type") == "object":
-        names = schema.get("properties", {}).keys()
-        if schema.get("additionalProperties") is not False or names - schema.get("required", ()):
-            return False
-    return all(map(is_strict, schema.values()))
+    return all(
+        part.get("additionalProperties") is False
+        and part.get("properties", {}).keys() == {*part.get("required", ())}
+        for part in walk_schemas(schema)
+        if part.get("type") == "object"
+    )
 
 
 def unwrap_reply(reply: Reply) -> Reply:

@@ -13,24 +13,19 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from njrt.data.outcome import UserValue
 from njrt.messages import Json, WrittenFloat
 from njrt.values.adapters import get_adapter
 from njrt.values.json_unions import (
-    CONTAINER,
+    DECIMAL,
     MEMBERS,
     NUMBERED,
     JsonValue,
     choose_alternative,
-    find_member,
     flatten_alternatives,
-    is_one_of,
-    list_alternatives,
     list_constants,
-    resolve_reference,
 )
 
 Place = tuple[str, ...]
@@ -58,17 +53,15 @@ class ChoiceReader:
         finite, text with lone surrogates, numbers in place of dates, names of fields that do not
         exist.
         """
-        if not isinstance(schema, dict):
-            schema = {}
-        elif "$ref" in schema:
-            schema = resolve_reference(schema, self.root)
+        schema = schema if isinstance(schema, dict) else {}
+        if schema.keys() & {"$ref", "anyOf", "oneOf"}:
+            parts = [*flatten_alternatives([schema], self.root)]
+            schema = choose_alternative(value, parts)
         check_value(value, schema, place)
         if MEMBERS in schema:
-            return read_member(value, schema[MEMBERS], place)
+            return read_member(value, schema, place)
         if NUMBERED in schema:
             return self.read_number(value, schema[NUMBERED], place)
-        if alternatives := list_alternatives(schema):
-            return self.read_union(value, alternatives, place)
         match value:
             case list():
                 schemas = [*schema.get("prefixItems", ()), *[schema.get("items")] * len(value)]
@@ -78,30 +71,8 @@ class ChoiceReader:
                 ]
             case dict():
                 return self.read_object(value, schema, place)
-            case WrittenFloat() if schema.get(CONTAINER) is not Decimal:
+            case WrittenFloat() if DECIMAL not in schema:
                 return float(value)
-        return value
-
-    def read_union(self, value: JsonValue, alternatives: Sequence[Json], place: Place) -> UserValue:
-        parts = list(flatten_alternatives(alternatives, self.root))
-        best = choose_alternative(value, parts)
-        if best is not None:
-            found, kind = self.read(value, best, place), best.get(CONTAINER)
-            if isinstance(found, dict) and kind is not None:
-                with suppress(
-                    ValueError
-                ):  # else pydantic may choose another alternative, which takes it too
-                    return get_adapter(kind).validate_python(found)
-            return found
-        for part in parts:
-            if NUMBERED in part:
-                return self.read_number(value, part[NUMBERED], place)
-            if not isinstance(value, int | float) or part.get("format") in _DATES:
-                check_value(value, part, place)
-        members = {name: it for part in parts for name, it in part.get(MEMBERS, {}).items()}
-        if members and not isinstance(value, list | dict):
-            others = [it for part in parts if MEMBERS not in part for it in list_constants(part)]
-            return read_member(value, members, place, others)
         return value
 
     def read_object(self, value: dict[str, JsonValue], schema: Json, place: Place) -> UserValue:
@@ -136,26 +107,22 @@ class ChoiceReader:
         return made
 
 
-def read_member(
-    value: JsonValue, members: Mapping[str, Any], place: Place, others: Sequence[JsonValue] = ()
-) -> UserValue:
-    """Return the member with this name; pydantic reads other values, also members by value.
-
-    `others` are values that are accepted beside the members.
-    """
-    found = find_member(value, members)
-    if found is not None:
-        return found
-    kinds = {type(member): None for member in members.values()}
-    has_value = is_one_of(value, [member.value for member in members.values()])
-    if has_value or any("_missing_" in vars(kind) for kind in kinds):
+def read_member(value: JsonValue, schema: Json, place: Place) -> UserValue:
+    """Return the enum member with this name or value, or one of the other constants."""
+    members: Mapping[str, Any] = schema[MEMBERS]
+    constants = list_constants(schema)
+    if isinstance(value, str) and value in members:
+        return members[value]
+    if value in constants:
         return value
-    known = [name for kind in kinds for name in kind.__members__ if name in members]
-    names = " or ".join(map(repr, [*known, *others]))
+    with suppress(ValueError, TypeError):  # by its value, or by `_missing_`
+        if (found := type(next(iter(members.values())))(value)) in members.values():
+            return found
+    names = " or ".join(map(repr, constants))
     raise ValueError(at_place(f"Input should be {names}", place))
 
 
-def check_names(value: Mapping[str, JsonValue], schema: Json, place: tuple[str, ...]) -> None:
+def check_names(value: Mapping[str, JsonValue], schema: Json, place: Place) -> None:
     """Raise ValueError for an unknown name in an object."""
     known = schema.get("properties", {})
     if not known or schema.get("additionalProperties"):
@@ -168,7 +135,7 @@ def check_names(value: Mapping[str, JsonValue], schema: Json, place: tuple[str, 
             )
 
 
-def check_value(value: JsonValue, schema: Json, place: tuple[str, ...]) -> None:
+def check_value(value: JsonValue, schema: Json, place: Place) -> None:
     """Raise ValueError for a value that no type accepts here, although pydantic would accept it."""
     match value:
         case float() if not math.isfinite(value):
@@ -190,6 +157,6 @@ def is_number(value: str | int | float) -> bool:
     return not isinstance(value, str) or value.strip().replace(".", "", 1).lstrip("+-").isdigit()
 
 
-def at_place(message: str, place: tuple[str, ...]) -> str:
+def at_place(message: str, place: Place) -> str:
     """Return a message prefixed with the place in the value that it is about."""
     return f"{'.'.join(place)}: {message}" if place else message

@@ -39,6 +39,7 @@ from njrt.values.json_unions import (
     get_reference_name,
     list_alternatives,
     list_constants,
+    walk_schemas,
 )
 
 
@@ -213,14 +214,9 @@ def _is_recursive(name: str, definitions: Json) -> bool:
     return name in found
 
 
-def _list_references(schema: JsonValue) -> list[str]:
+def _list_references(schema: Json) -> list[str]:
     """Return the names of the definitions that a schema refers to, once per reference."""
-    if isinstance(schema, list):
-        return [name for part in schema for name in _list_references(part)]
-    if not isinstance(schema, Mapping):
-        return []
-    own = [get_reference_name(schema)] if isinstance(schema.get("$ref"), str) else []
-    return own + [name for part in schema.values() for name in _list_references(part)]
+    return [get_reference_name(part) for part in walk_schemas(schema) if "$ref" in part]
 
 
 _MIN_SHARED = 40

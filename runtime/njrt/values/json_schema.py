@@ -1,7 +1,7 @@
 """The JSON schemas of types, as pydantic generates them, with marks for the way back to values.
 
     Color                {"enum": ["RED", "BLUE"], "type": "string", "x-members": {...}}
-    Decimal              {"anyOf": [{"type": "number", "x-container": Decimal}, ...]}
+    Decimal              {"anyOf": [{"type": "number", "x-decimal": True}, ...]}
     Callable[[], int]    TypeError: JSON does not carry functions
 
 Imported only when a type's form is made: it imports pydantic.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from decimal import Decimal
 from functools import partial
 from typing import Any, ClassVar
 
@@ -20,7 +19,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from njrt.messages import make_object_schema
 from njrt.values.data_classes import has_own_constructor, is_data_class, list_shown_fields
 from njrt.values.json_choices import SAME
-from njrt.values.json_unions import CONTAINER, KEYS, MEMBERS, NUMBERED, OPTIONAL, list_alternatives
+from njrt.values.json_unions import DECIMAL, MEMBERS, NAMED_TUPLE, NUMBERED, OPTIONAL
 
 
 class SchemaGenerator(GenerateJsonSchema):
@@ -44,23 +43,18 @@ class SchemaGenerator(GenerateJsonSchema):
         return self.offer(schema["cls"], _refuse("its class declares no fields"))
 
     def enum_schema(self, schema: Any) -> dict[str, Any]:
-        members = {member.name: member for member in schema["members"]}
-        if not members:
-            raise TypeError("an enum has no members")
-        return {"type": "string", "enum": list(members), MEMBERS: _Members(members)}
+        return self.literal_schema({"expected": schema["members"]})
 
     def literal_schema(self, schema: Any) -> dict[str, Any]:
         expected = schema["expected"]
-        if any(isinstance(value, bytes) for value in expected):
-            raise TypeError("JSON does not carry bytes in a Literal")
-        members = {value.name: value for value in expected if isinstance(value, enum.Enum)}
-        others = [value for value in expected if not isinstance(value, enum.Enum)]
-        if len(set(others)) < len(others):
-            raise TypeError("values of its Literal are equal")
-        parts = [self.enum_schema({"members": [*members.values()]})] if members else []
-        if others:
-            parts.append(super().literal_schema({"type": "literal", "expected": others}))
-        return {"anyOf": parts} if len(parts) > 1 else parts[0]
+        kinds = [type(value) for value in expected if isinstance(value, enum.Enum)]
+        named = [pair for kind in kinds for pair in kind.__members__.items()]
+        members = {name: member for name, member in named if member in expected}
+        if not members:
+            return super().literal_schema(schema)
+        names = [value.name if isinstance(value, enum.Enum) else value for value in expected]
+        kind = {"type": "string"} if all(isinstance(name, str) for name in names) else {}
+        return {**kind, "enum": names, MEMBERS: _Members(members)}
 
     def encode_default(self, dft: Any) -> Any:
         if isinstance(dft, enum.Enum) and dft.name is not None:
@@ -81,44 +75,32 @@ class SchemaGenerator(GenerateJsonSchema):
         def make() -> dict[str, Any]:
             fields = schema["fields"]
             parts = {each["name"]: self.generate_inner(each["schema"]) for each in fields}
-            return {**make_object_schema(parts), CONTAINER: schema["cls"]}
+            return {**make_object_schema(parts), NAMED_TUPLE: True}
 
         return self.offer(schema["cls"], make)
 
     def call_schema(self, schema: Any) -> dict[str, Any]:
         # For named tuples, before pydantic 2.14.
         found = partial(self.kw_arguments_schema, schema["arguments_schema"], None)
-        return self.offer(schema["function"], lambda: {**found(), CONTAINER: schema["function"]})
+        return self.offer(schema["function"], lambda: {**found(), NAMED_TUPLE: True})
 
     def decimal_schema(self, schema: Any) -> dict[str, Any]:
         found = super().decimal_schema(schema)
-        forms = list_alternatives(found) or [found]
-        return {"anyOf": [{**form, CONTAINER: Decimal} for form in forms]}
+        forms = found.get("anyOf", [found])
+        return {"anyOf": [{**form, DECIMAL: True} for form in forms]}
 
     def dataclass_schema(self, schema: Any) -> dict[str, Any]:
-        kind = schema["cls"]
-
-        def make() -> dict[str, Any]:
-            if has_own_constructor(kind):
-                raise TypeError(f"`{kind.__name__}` is made by code of its own")
-            return {**super(SchemaGenerator, self).dataclass_schema(schema), CONTAINER: kind}
-
-        return self.offer(kind, make)
+        if has_own_constructor(schema["cls"]) and schema["cls"] not in self.numbered:
+            raise TypeError(f"`{schema['cls'].__name__}` is made by code of its own")
+        return self.offer(schema["cls"], partial(super().dataclass_schema, schema))
 
     def model_schema(self, schema: Any) -> dict[str, Any]:
-        def make() -> dict[str, Any]:
-            container = {} if schema.get("root_model") else {CONTAINER: schema["cls"]}
-            return {**super(SchemaGenerator, self).model_schema(schema), **container}
-
-        return self.offer(schema["cls"], make)
+        return self.offer(schema["cls"], partial(super().model_schema, schema))
 
     def dict_schema(self, schema: Any) -> dict[str, Any]:
-        keys = schema.get("keys_schema", {})
-        if keys and not _are_texts(keys):
+        if schema.get("keys_schema", {}).get("type") in _KINDS_WITHOUT_TEXT:
             raise TypeError("names in JSON are texts, which do not stand for its keys")
-        kind = keys.get("type")
-        named = {"propertyNames": self.generate_inner(keys)} if kind == "union" else {}
-        return {**super().dict_schema(schema), **named, KEYS: kind}
+        return super().dict_schema(schema)
 
 
 _WITHOUT_FORM = {
@@ -131,10 +113,6 @@ _WITHOUT_FORM = {
 """The kinds in pydantic's core that have no form, and why."""
 
 
-def _mark_container(generate: Callable[..., Any], kind: type) -> Callable[..., Any]:
-    return lambda self, schema: {**generate(self, schema), CONTAINER: kind}
-
-
 def _refuse(reason: str) -> Callable[..., Any]:
     def refuse(*_: Any) -> Any:
         raise TypeError(reason)
@@ -145,21 +123,9 @@ def _refuse(reason: str) -> Callable[..., Any]:
 _KINDS_WITHOUT_TEXT = frozenset(
     {
         *("nullable", "none", "tuple", "list", "set", "frozenset", "dict", "model", "dataclass"),
-        *("typed-dict", "named-tuple", "call", "tagged-union"),
+        *("typed-dict", "named-tuple", "call", "union", "tagged-union"),
     }
 )
-
-
-def _are_texts(keys: Any) -> bool:
-    """Return whether names in a JSON object can represent all keys of a pydantic core schema."""
-    match keys["type"]:
-        case "literal":
-            return all(isinstance(value, str | enum.Enum) for value in keys["expected"])
-        case "union":
-            choices = [part[0] if isinstance(part, tuple) else part for part in keys["choices"]]
-            return all(part["type"] in ("literal", "enum") and _are_texts(part) for part in choices)
-        case kind:
-            return kind not in _KINDS_WITHOUT_TEXT
 
 
 class _Members(dict[str, enum.Enum]):
@@ -169,8 +135,5 @@ class _Members(dict[str, enum.Enum]):
         return self
 
 
-for _kind in (set, frozenset, tuple):  # pydantic leaves out an alternative that equals another
-    _name = f"{_kind.__name__}_schema"
-    setattr(SchemaGenerator, _name, _mark_container(getattr(GenerateJsonSchema, _name), _kind))
 for _name, _reason in _WITHOUT_FORM.items():
     setattr(SchemaGenerator, f"{_name}_schema", _refuse(_reason))

@@ -103,7 +103,9 @@ def _list_values(schema: Json, objects: Sequence[UserValue]) -> Sequence[Choice]
         numbers = [number for number, it in enumerate(objects, 1) if isinstance(it, kind)]
         return [Choice(f"#{number}", number) for number in numbers]
     if members := schema.get(MEMBERS):
-        return [Choice(name, name, find_meaning(members[name])) for name in list_constants(schema)]
+        return [
+            Choice(name, name, find_meaning(members.get(name))) for name in list_constants(schema)
+        ]
     values = list_constants(schema)
     match schema:
         case {"type": "boolean"} if not values:

@@ -101,10 +101,12 @@ class Right(BaseModel):
 
 @dataclass
 class Number:
+    kind: Literal["number"]
     value: float
 
 @dataclass
 class Sum:
+    kind: Literal["sum"]
     left: "Formula"
     right: "Formula"
 
@@ -206,10 +208,7 @@ KINDS: dict[str, tuple[Any, str]] = {
     "Rating": ({"howMany": 3}, "Rating(howMany=3)"),
     "Left": ({"kind": "left", "value": 1}, "Left(value=1)"),
     "Right": ({"kind": "right", "value": 1}, "Right(value=1)"),
-    "Formula": (
-        {"left": {"value": 1.5}, "right": {"value": 2.5}},
-        "Sum(Number(1.5), Number(2.5))",
-    ),
+    "Formula": ({"kind": "number", "value": 1.5}, "Number('number', 1.5)"),
     "Tree": ({"name": "a", "parts": [{"name": "b", "parts": []}]}, "Tree('a', [Tree('b', [])])"),
 }
 
@@ -240,8 +239,9 @@ def test_each_kind_is_read_back() -> None:
 
 
 def list_unions() -> Iterator[tuple[str, str]]:
-    """Yield each pair of kinds in both orders; a new type of numbers has the values of `int`."""
-    yield from (pair for pair in permutations(KINDS, 2) if {*pair} != {"int", "UserId"})
+    """Yield each pair of kinds in both orders, but pairs with one schema: they are one kind."""
+    same = ({"int", "UserId"}, {"list[int]", "tuple[int, ...]"})
+    yield from (pair for pair in permutations(KINDS, 2) if {*pair} not in same)
 
 
 def has_form(declared: str) -> bool:
@@ -287,7 +287,7 @@ def test_parts_of_types_are_told_apart_as_at_run_time() -> None:
     "declared",
     [
         *("Perm", "dict[tuple[int, int], str]", "dict[int | str, int]", "dict[Optional[str], int]"),
-        *("Literal[b'x']", "Literal[1, True]", "dict[Literal[1, 2], str]", "dict[Point, int]"),
+        *("Literal[b'x']", "dict[Literal[1, 2], str]", "dict[Point, int]"),
         *("list[Cat | Dog]", "dict[str, Path | str]", "list[int] | set[int]", "str | bytes"),
     ],
 )
