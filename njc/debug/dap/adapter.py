@@ -37,7 +37,6 @@ from njc.debug.timeline.channel import ChannelClosedError, RunControlError
 from njc.debug.timeline.happenings import (
     Diverged,
     Happening,
-    InputWanted,
     Noticed,
     OutputWritten,
     ProgramEnded,
@@ -305,12 +304,6 @@ class Adapter:
                 self._report_stop(happening)
             case OutputWritten(stream=stream, text=text):
                 self._send_output(stream, text)
-            case InputWanted():
-                text = (
-                    "the program waits for input: `/input TEXT` in the console gives it a line,"
-                    " `/eof` ends it\n"
-                )
-                self._send_output("important", text)
             case Diverged():
                 self._has_diverged, self._divergence = True, str(happening)
                 self._send_output("important", f"{happening}\n")
@@ -376,7 +369,7 @@ class Adapter:
         write_message(self._outgoing, {"seq": next(self._sequence), **message})
 
 
-_NAMES = ("reject", "edit", "abort", "accept", "live", "input", "eof")
+_NAMES = ("reject", "edit", "abort", "accept", "live")
 HELP = (
     "\n".join(f"/{find_command(name)}" for name in _NAMES)
     + """

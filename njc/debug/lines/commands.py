@@ -312,18 +312,7 @@ def save_recording(session: DebugSession, words: str) -> CommandResult:
     return Said((f"the recording of this run is in {words}",))
 
 
-# ── the program's input, the debugger itself ─────────────────────────────────────────────────────
-
-
-def feed(give: Callable[[RunController, str], None]) -> Serve:
-    """Return a command that gives the program input; a program that waits for it continues."""
-
-    def serve(session: DebugSession, words: str) -> CommandResult:
-        is_waiting = session.run.state == "running"
-        give(session.run, words)
-        return Moved() if is_waiting else Said()
-
-    return serve
+# ── the debugger itself ─────────────────────────────────────────────────────
 
 
 def show_help(session: DebugSession, words: str) -> CommandResult:
@@ -364,8 +353,6 @@ _restart = move(RunController.restart, back=True)
 _reject = decide(RunController.reject_effect, "the effect will be refused")
 _abort = decide(RunController.abort_effect, "the block will end with an error")
 _accept = decide(lambda run, words: run.accept_effect(), "the effect will be performed")
-_input = feed(lambda run, words: run.send_input(f"{words}\n"))
-_eof = feed(lambda run, words: run.close_input())
 
 COMMANDS = (
     DebugCommand("s", "", "the next step, into called blocks", _into, True),
@@ -394,8 +381,6 @@ COMMANDS = (
     DebugCommand("accept", "", "take edit, reject or abort back", _accept),
     DebugCommand("live", "", "ask a model where nothing is recorded", go_live),
     DebugCommand("save", "FILE", "save the recording of this run", save_recording),
-    DebugCommand("input", "[TEXT]", "give the program a line of input", _input),
-    DebugCommand("eof", "", "end the input of the program", _eof),
     DebugCommand("h", "[COMMAND]", "this list", show_help),
     DebugCommand("q", "", "end the program and the debugger", lambda _, words: QuitWanted()),
 )

@@ -21,7 +21,6 @@ from njc.debug.lines.stop_report import (
 from njc.debug.timeline.happenings import (
     Diverged,
     Happening,
-    InputWanted,
     Noticed,
     OutputWritten,
     ProgramEnded,
@@ -49,7 +48,7 @@ class DebugSession:
     def take(self, happening: Happening) -> list[str]:
         """Return what has happened as lines; output is returned line by line."""
         lines: list[str] = []
-        if isinstance(happening, InputWanted | Stopped | ProgramEnded):
+        if isinstance(happening, Stopped | ProgramEnded):
             streams = [stream for stream, rest in self._partial.items() if rest]
             lines += [line for stream in streams for line in self._end_lines(stream, "\n")]
         match happening:
@@ -59,10 +58,6 @@ class DebugSession:
                 lines.append(f"diverged: {clean_text(str(happening))}")
             case Noticed(text=text):
                 lines.append(f"note: {clean_text(text)}")
-            case InputWanted():
-                lines.append(
-                    "the program reads its input: `input TEXT` gives it a line, `eof` ends it"
-                )
             case Stopped(reason=reason):
                 report = self.make_report()
                 lines += describe_report(report, reason) if report is not None else ()

@@ -18,7 +18,7 @@ from njc.debug.lines.commands import EditWanted, Moved, QuitWanted, Said, edit_e
 from njc.debug.lines.session import DebugSession, number_lines
 from njc.debug.lines.stop_report import clean_text
 from njc.debug.timeline.channel import ChannelClosedError
-from njc.debug.timeline.happenings import Happening, InputWanted, ProgramEnded, Stopped
+from njc.debug.timeline.happenings import Happening, ProgramEnded, Stopped
 from njrt.errors import NaturalError
 
 with suppress(ImportError):  # as pdb: `input` recalls earlier lines by its keys
@@ -63,7 +63,7 @@ def edit(session: DebugSession, text: str) -> Said:
 
 
 def show_happenings(session: DebugSession, happenings: queue.SimpleQueue[Happening]) -> None:
-    """Show what happens until the program stops, ends or waits for input."""
+    """Show what happens until the program stops or ends."""
     while True:
         try:
             happening = happenings.get()
@@ -72,7 +72,7 @@ def show_happenings(session: DebugSession, happenings: queue.SimpleQueue[Happeni
             session.run.pause()
             continue
         say(*session.take(happening))
-        if isinstance(happening, InputWanted | Stopped | ProgramEnded):
+        if isinstance(happening, Stopped | ProgramEnded):
             return
 
 

@@ -217,7 +217,7 @@ class Agent:
 
     @contextmanager
     def _evaluate_freely(self) -> Iterator[None]:
-        """Evaluate the user's code in this thread: its blocks are no steps, and it has no input."""
+        """Evaluate the user's code in this thread: its blocks are no steps."""
         self._evaluating = threading.get_ident()
         try:
             yield
@@ -248,23 +248,6 @@ class Agent:
     def _send_output(self, name: str, text: str) -> None:
         if text:
             self._channel.send({"output": text, "stream": name, "muted": self._is_muted})
-
-    def read_input(self, position: int, size: int) -> bytes:
-        if self._is_detached:
-            return b""
-        if self._is_evaluating():
-            raise OSError("an expression of the debugger cannot read the input of the program")
-        with self._lock:
-            flush_streams()
-            self._channel.send({"input": position, "size": size})
-            while True:
-                message = self._channel.receive()
-                if "data" in message:
-                    return str(message["data"]).encode("latin-1")
-                if message["command"] == "breakpoints":
-                    self.set_breakpoints(message)
-                else:
-                    self._reason = "pause"
 
     # ── copies ───────────────────────────────────────────────────────────────────────────────────
 

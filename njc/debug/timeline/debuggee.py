@@ -48,7 +48,7 @@ def main() -> None:
     agent.go(start)
     atexit.register(agent.finish)  # registered first, so called last
     agent.follow_forks()
-    replace_streams(agent.write_output, agent.read_input)
+    replace_streams(agent.write_output)
     watch_scopes(agent.variables.watch)
     add_listener(agent)
     program = Path(start["program"])

@@ -75,11 +75,6 @@ class OutputWritten:
 
 
 @record
-class InputWanted:
-    """The program is waiting for standard input; call `send_input` or `close_input`."""
-
-
-@record
 class Diverged:
     """The program did not repeat its steps; this step and all later ones are forgotten.
 
@@ -118,4 +113,4 @@ class ProgramEnded:
     error: str = ""
 
 
-Happening = Stopped | OutputWritten | InputWanted | Diverged | Noticed | ProgramEnded
+Happening = Stopped | OutputWritten | Diverged | Noticed | ProgramEnded

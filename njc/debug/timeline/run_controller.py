@@ -26,7 +26,6 @@ from njc.debug.timeline.channel import ChannelClosedError, Json, RunControlError
 from njc.debug.timeline.happenings import (
     Diverged,
     Happening,
-    InputWanted,
     Noticed,
     OutputWritten,
     ProgramEnded,
@@ -63,8 +62,6 @@ class RunController:
         self._halted = threading.Event()
         self._is_going_back = self._has_ended_properly = False
         self._hits: list[int] = []
-        self._input, self._is_input_closed = b"", False
-        self._input_request: tuple[int, int] | None = None
         self._wanted: int | None = None
         """The number of the step that the program runs to."""
         self._folder = tempfile.TemporaryDirectory(prefix="njc-debug-")
@@ -233,20 +230,6 @@ class RunController:
             raise RunControlError("nothing has been recorded yet")
         shutil.copyfile(self._recording, target)
 
-    # ── the program's input, what happens ────────────────────────────────────────────────────────
-
-    def send_input(self, text: str) -> None:
-        """Give the program input; repeated steps get the same input again."""
-        try:
-            self._input += text.encode("utf-8", "surrogateescape")
-        except UnicodeEncodeError as error:
-            raise RunControlError(f"not a text: {error}") from None
-        self._answer_input()
-
-    def close_input(self) -> None:
-        self._is_input_closed = True
-        self._answer_input()
-
     # ── starting, going on, going back ───────────────────────────────────────────────────────────
 
     def _format_breakpoints(self) -> dict[str, Any]:
@@ -287,7 +270,7 @@ class RunController:
     def _set_running(self) -> None:
         self._halted.clear()
         self._has_ended_properly = False
-        self._input_request = self._wanted = None
+        self._wanted = None
         self.state = "running"
 
     def _go(self, mode: ModeKind, wanted: int | None = None) -> None:
@@ -365,9 +348,6 @@ class RunController:
             case {"output": str(text), "stream": str(stream), "muted": is_muted}:
                 if not is_muted:
                     self._report(OutputWritten(stream, text))
-            case {"input": int(position), "size": int(size)}:
-                self._input_request = position, size
-                self._answer_input()
             case {"notice": str(text)}:
                 self._report(Noticed(text))
             case {"ended": int(code), "error": str(error)}:
@@ -411,15 +391,3 @@ class RunController:
         if code is not None and code < 0:
             text = f"the process was ended by signal {-code}"
         self._end(ProgramEnded(code, text))
-
-    def _answer_input(self) -> None:
-        """Send the program the input that it is waiting for, if the user has given any."""
-        if self._input_request is None:
-            return
-        position, size = self._input_request
-        data = self._input[position : position + size]
-        if not data and not self._is_input_closed:
-            self._report(InputWanted())
-            return
-        self._input_request = None
-        self._program.channel.send({"data": data.decode("latin-1")})

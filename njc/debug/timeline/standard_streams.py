@@ -1,8 +1,8 @@
-"""The standard streams of a controlled program: output goes to the debugger, input comes from it.
+"""The standard streams of a controlled program: output goes to the debugger, input is empty.
 
-While steps are replayed, output is not sent and the same input is given again. Not detected: direct
-use of the file descriptors, for example by child processes; its output goes to the debugger's
-standard error, and appears again when steps are replayed, and file descriptor 0 is empty.
+While steps are replayed, output is not sent. Not detected: direct use of the file descriptors, for
+example by child processes; its output goes to the debugger's standard error, and appears again when
+steps are replayed.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from typing import Any, BinaryIO, cast
 
 WriteText = Callable[[str, bytes], None]
 """Called with a stream's name and the bytes written."""
-ReadInput = Callable[[int, int], bytes]
-"""Called with a position in the input and a maximum number of bytes; returns b"" at the end."""
 
 
 class ControlledOutput(io.RawIOBase):
@@ -36,25 +34,8 @@ class ControlledOutput(io.RawIOBase):
         return len(data)
 
 
-class ControlledInput(io.RawIOBase):
-    """The standard input of a program (state: the position)."""
-
-    def __init__(self, read: ReadInput) -> None:
-        self._read, self._position = read, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read the available bytes: at least one, except at the end of the input."""
-        data = self._read(self._position, len(buffer))
-        buffer[: len(data)] = data
-        self._position += len(data)
-        return len(data)
-
-
-def replace_streams(write: WriteText, read: ReadInput) -> None:
-    """Replace the standard streams of this process."""
+def replace_streams(write: WriteText) -> None:
+    """Replace the output streams of this process."""
     for name in ("stdout", "stderr"):
         raw = ControlledOutput(name, 1 if name == "stdout" else 2, write)
         old = getattr(sys, name)
@@ -67,9 +48,6 @@ def replace_streams(write: WriteText, read: ReadInput) -> None:
         )
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
-    sys.stdin = sys.__stdin__ = io.TextIOWrapper(  # type: ignore[misc]
-        io.BufferedReader(ControlledInput(read)), encoding="utf-8", errors="surrogateescape"
-    )
 
 
 def flush_streams() -> None:

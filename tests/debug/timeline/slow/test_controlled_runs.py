@@ -23,7 +23,6 @@ from njc.debug.timeline.channel import RunControlError
 from njc.debug.timeline.happenings import (
     Diverged,
     Happening,
-    InputWanted,
     Noticed,
     OutputWritten,
     ProgramEnded,
@@ -137,8 +136,6 @@ def test_blocks_of_expressions_are_no_steps(control: Control) -> None:
     controller.set_breakpoints((Breakpoint("effect", condition="double(2) == 4"),))
     assert go(controller.start).kind == "enter"
     assert controller.evaluate("double(21)").text == "int = 42"
-    with pytest.raises(RunControlError, match="cannot read the input of the program"):
-        controller.evaluate("input()")
     controller.set_variable("number", "double(4)")
     assert go(controller.run_on).kind == "effect"
     assert controller.evaluate("double(number)").text == "int = 16"
@@ -587,56 +584,17 @@ os.waitpid(pid, 0)"""
     assert go(controller.step_back_over).number == 5
 
 
-def test_input_is_asked_for_and_given_again(control: Control) -> None:
-    parts = ("BLOCK", "name = input('name? ')", "BLOCK", "rest = sys.stdin.read()", "BLOCK")
-    controller = control(make_program(*parts, "print(name, rest)"))
-    go(controller.start)
-    controller.run_on()
-    asked = [controller.wait(SECONDS)]
-    while not isinstance(asked[-1], InputWanted):
-        asked.append(controller.wait(SECONDS))
-    assert write_output(asked) == "name? "
-    controller.pause()
-    controller.send_input("Zoë\nmore\n")
-    assert stop(controller).number == 3
-    controller.run_on()
-    while not isinstance(controller.wait(SECONDS), InputWanted):
-        pass
-    controller.close_input()
-    assert write_output(end(controller)[1]) == "Zoë more\n\n"
-    go(controller.run_to, 3)
-    assert write_output(finish(controller)[1]) == "Zoë more\n\n"
-
-
-def test_bytes_are_decoded_across_writes_and_what_is_no_text_is_kept(control: Control) -> None:
+def test_bytes_are_decoded_across_writes_and_the_input_is_empty(control: Control) -> None:
     parts = (
         "BLOCK",
         "write = sys.stdout.buffer.write",
         "write(b'h\\xc3'); write(b'\\xa9\\n'); write(b'\\xff\\xc3')",
-        "print(ascii(input()), file=sys.stderr)",
+        "print(ascii(sys.stdin.read()), file=sys.stderr)",
     )
     controller = control(make_program(*parts))
     controller.start(stops=False)
-    with pytest.raises(RunControlError, match="not a text"):
-        controller.send_input("\ud800\n")
-    controller.send_input("\udcff\n")
     _, happenings = end(controller)
-    assert sorted(write_output(happenings)) == sorted("hé\n\ufffd\ufffd'\\udcff'\n")
-
-
-def test_breakpoints_that_are_set_while_the_program_waits_for_input_count(control: Control) -> None:
-    parts = ("BLOCK", "name = input()", "BLOCK", "print(name)")
-    controller = control(make_program(*parts))
-    controller.start(stops=False)
-    while not isinstance(controller.wait(SECONDS), InputWanted):
-        pass
-    controller.set_breakpoints((Breakpoint("effect"), Breakpoint("block", condition="sys.exit()")))
-    controller.send_input("Zoë\n")
-    stopped = controller.wait_for_stop(SECONDS)
-    assert isinstance(stopped, Stopped)
-    assert (stopped.step.number, stopped.reason) == (4, "effect")
-    controller.set_breakpoints(())
-    assert write_output(finish(controller)[1]) == "Zoë\n"
+    assert sorted(write_output(happenings)) == sorted("hé\n\ufffd\ufffd''\n")
 
 
 def test_going_back_does_again_what_the_program_does_to_the_world(
