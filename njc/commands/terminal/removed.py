@@ -39,7 +39,7 @@ FLAGS: Mapping[str, str] = {
     "--learn": "repair code by a test: `njc static --repair --test COMMAND`",
     **dict.fromkeys(("--expensive", "--slow"), "the table has the seconds and the cost of runs"),
     "--jumps": "use `njc trace --search`, with `continued` or another outcome",
-    "--surprises": "compare two runs by `njc trace A B`",
+    "--surprises": "compare the texts of two runs, as `njc trace FILE RUN` prints them",
     "--trace": "`njc trace FILE` shows a trace",
     "--unlearned": "learned code is used as other code; delete its entry in njc.lock",
     **dict.fromkeys(("compare --html", "compare --json", "eval --html"), _PRINTED),
@@ -60,6 +60,7 @@ FLAGS: Mapping[str, str] = {
     "build --stubs": "make stubs of the compiled files by mypy's stubgen",
     "debug --plain": "leave it out; commands are read line by line",
     "trace --block": "use --search FILE or FILE:LINE",
+    "trace --run": "name the run behind the file",
     "eval --accept": "write the result into the case when you have read it",
     "eval --against": "run `njc eval` in a `git worktree` of the other version too",
 }

@@ -9,8 +9,6 @@ come after that effect. In a trace of several processes, this is the order of th
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any, Literal
@@ -22,7 +20,6 @@ from njc.debug.timeline.effect_text import (
 )
 from njc.debug.trace_lines import ModelCallCost
 from njrt.data.records import record
-from njrt.values.rendering.writer import remove_unstable_parts
 
 StepKind = Literal["enter", "effect", "call", "exit"]
 """A model `call` without an effect is a step only in the steps of a single run."""
@@ -156,14 +153,6 @@ class Step:
             for path, it in self.parts.items()
         ]
         return [*variables, *parts]
-
-    @property
-    def comparable_digest(self) -> bytes:
-        """A digest, equal for equal steps; it omits times, tokens, model names and addresses."""
-        start = (self.place, self.instruction) if self.kind == "enter" else ()
-        parts = [self.kind, self.call and self.shown, self.effect, self.changes, self.printed]
-        text = remove_unstable_parts(json.dumps([*parts, *start, self.ending], ensure_ascii=False))
-        return hashlib.blake2b(text.encode("utf-8", "backslashreplace"), digest_size=8).digest()
 
     @property
     def is_refused(self) -> bool:

@@ -10,7 +10,6 @@ interleaved.
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +33,6 @@ class RunSummary:
 
     `model` is the last model that replied, or else the chosen one. `start` is in seconds since the
     epoch; `usd` is only known with a price. `outcome` is empty if the trace lacks the run's end.
-    `digest` is equal for equal runs.
     """
 
     number: int
@@ -59,7 +57,6 @@ class RunSummary:
     changed: str = ""
     is_unchanged: bool = False
     """Whether the run ended without changing a variable, printing or jumping."""
-    digest: bytes = b""
     has_text: bool = False
 
     @property
@@ -174,7 +171,6 @@ def summarize_steps(steps: Sequence[Step], search: str = "") -> dict[str, Any]:
     changed = changed or "printed" * any(step.printed for step in steps)
     outcome = last.result if has_ended else ""
     is_unchanged = has_ended and bool(last.digest) and not changed and outcome not in JUMPS
-    digests = b"".join(step.comparable_digest for step in steps)
     return {
         "place": first.place,
         # The model that answered, if several were asked in turn.
@@ -192,7 +188,6 @@ def summarize_steps(steps: Sequence[Step], search: str = "") -> dict[str, Any]:
         "given": summarize_variables(list_inputs(first)) if has_begun else "",
         "changed": NO_CHANGE if is_unchanged else changed,
         "is_unchanged": is_unchanged,
-        "digest": hashlib.blake2b(digests, digest_size=8).digest(),
         "has_text": search != "" and any(has_text(step, search) for step in steps),
     }
 

@@ -1,20 +1,15 @@
-"""Traces as text: a table of the runs, the steps of one run, or the difference of two traces.
+"""Traces as text: a table of the runs, or the steps of one run.
 
     run  block         came in      changed      calls  tokens     cost  seconds  refused  outcome
       1  mail.njpy:14  mail='Tax?'  topic='tax'      1     215  $0.0002     1.02           completed
 
-Two traces are paired by block: the third run of `mail.njpy:12` in one with the third in the other.
-Texts from a trace are escaped, so that they cannot control the terminal. Not detected: a different
-order of runs of different blocks.
+Texts from a trace are escaped, so that they cannot control the terminal.
 """
 
 from __future__ import annotations
 
-import difflib
 import textwrap
-from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, zip_longest
 
 from njc.debug.timeline.steps import Step
 from njc.debug.trace_view.index import RunSummary, Selection, TraceIndex
@@ -35,8 +30,6 @@ RUN_COLUMNS = (
     TableColumn("refused", is_number=True, rank=3),
     TableColumn("outcome", can_shrink=True),
 )
-RunPair = tuple[RunSummary | None, RunSummary | None]
-"""A pair of runs, one from each trace; a run is None if its trace has no such run."""
 
 _MAX_DEPTH_SHOWN = 8
 
@@ -148,71 +141,10 @@ def format_step(number: int, step: Step, width: int | None) -> Iterator[str]:
     yield from _indent(step.ending, "  > ", width)
 
 
-def format_pairs(
-    first: TraceIndex, second: TraceIndex, selection: Selection, width: int | None = None
-) -> Iterator[str]:
-    """Yield the pairs of runs that differ between two traces, and their first difference."""
-    for letter, index in (("A", first), ("B", second)):
-        name = escape_unprintable(str(index.path))
-        yield from _wrap(f"{letter}  {name}: {summarize_runs(index.runs, 0)}", width, "   ")
-    yield ""
-    pairs = pair_runs(first.runs, second.runs)
-    different = [(a, b) for a, b in pairs if not (a and b and a.digest == b.digest)]
-    if not different:
-        yield from _wrap("no difference: both did the same", width)
-        return
-    yield from _wrap(f"{len(different):,} of {len(pairs):,} pairs differ", width)
-    shown = [pair for pair in different if any(run and selection.has(run) for run in pair)]
-    for pair in shown:
-        sides = (f"run {run.number} {describe_outcome(run)}" if run else "no run" for run in pair)
-        yield from _wrap(f"!  {_name_block(pair)}: {' | '.join(sides)}", width, "   ")
-    yield ""
-    if shown:
-        yield from format_pair(first, second, shown[0], width)
-    else:
-        yield from _wrap("no difference in the shown runs", width)
-
-
-def _name_block(pair: RunPair) -> str:
-    return escape_unprintable(next(run.place for run in pair if run is not None))
-
-
-def format_pair(
-    first: TraceIndex, second: TraceIndex, pair: RunPair, width: int | None = None
-) -> Iterator[str]:
-    """Yield the first steps that differ between two runs, as a diff from A (-) to B (+)."""
-    a, b = pair
-    if a is None or b is None:
-        (number,) = (run.number for run in pair if run is not None)
-        where = f"run {number} at {_name_block(pair)} is not in {'A' if a is None else 'B'}"
-        yield from _wrap(f"first difference: {where}", width)
-        return
-    found = find_first_difference(first.read_steps(a), second.read_steps(b))
-    if found is None:
-        yield from _wrap(f"no difference in run {a.number} and run {b.number}", width)
-        return
-    number, *steps = found
-    where = f"step {number} of run {a.number} in A (-) and run {b.number} in B (+)"
-    yield from _wrap(f"first difference: {_name_block(pair)}, {where}", width)
-    yield ""
-    room = None if width is None else width - 2
-    old, new = (list(_format_whole(number, step, room)) for step in steps)
-    yield from (line.rstrip() for line in difflib.ndiff(old, new) if not line.startswith("?"))
-
-
-def _format_whole(number: int, step: Step | None, width: int | None) -> Iterator[str]:
-    """Yield a step's lines, and the messages to the model (`<`)."""
-    if step is None:
-        yield "(no such step)"
-        return
-    yield from format_step(number, step, width)
-    yield from _indent(step.shown_text, "  < ", width)
-
-
-def _wrap(text: str, width: int | None, indent: str = "") -> list[str]:
+def _wrap(text: str, width: int | None) -> list[str]:
     if width is None:
         return [text]
-    return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
+    return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
 
 
 def _indent(text: str, mark: str, width: int | None) -> Iterator[str]:
@@ -222,25 +154,3 @@ def _indent(text: str, mark: str, width: int | None) -> Iterator[str]:
         room = max(8, width - len(mark)) if width is not None else len(line) or 1
         for start in range(0, len(line) or 1, room):
             yield (mark + line[start : start + room]).rstrip()
-
-
-def pair_runs(first: Iterable[RunSummary], second: Iterable[RunSummary]) -> tuple[RunPair, ...]:
-    """Return pairs of runs in the first trace's order; runs of only the second trace come last."""
-    others: defaultdict[str, deque[RunSummary]] = defaultdict(deque)
-    for run in second:
-        others[run.place].append(run)
-    pairs: list[RunPair] = [
-        (run, others[run.place].popleft() if others[run.place] else None) for run in first
-    ]
-    alone = sorted(chain.from_iterable(others.values()), key=lambda run: run.number)
-    return (*pairs, *((None, run) for run in alone))
-
-
-def find_first_difference(
-    a: Iterable[Step], b: Iterable[Step]
-) -> tuple[int, Step | None, Step | None] | None:
-    """Return the first steps that differ and their number from 0; None if the runs are equal."""
-    for number, (step, other) in enumerate(zip_longest(a, b)):
-        if not step or not other or step.comparable_digest != other.comparable_digest:
-            return number, step, other
-    return None

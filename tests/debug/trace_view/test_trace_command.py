@@ -1,4 +1,4 @@
-"""`njc trace` in the terminal: tables, steps, filters, two traces, damaged and foreign files."""
+"""`njc trace` in the terminal: tables, steps, filters, damaged and foreign files."""
 
 from __future__ import annotations
 
@@ -22,17 +22,14 @@ from njc.debug.trace_lines import MAX_LINE_BYTES
 from njc.debug.trace_view.index import Selection, read_index
 from njc.debug.trace_view.tables import TableColumn, format_table, measure_text
 from njc.debug.trace_view.terminal import (
-    find_first_difference,
-    format_pairs,
     format_run,
     format_trace,
-    pair_runs,
 )
 from njrt.errors import ConfigurationError
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = (ROOT / "docs" / "reference" / "tracing.md").read_text()
-FIRST, SECOND = (ROOT / "examples/traces" / name for name in ("mailbox.jsonl", "mailbox-2.jsonl"))
+FIRST = ROOT / "examples/traces/mailbox.jsonl"
 
 
 def trace(*arguments: object) -> Result:
@@ -98,11 +95,10 @@ def test_no_line_is_wider_than_the_terminal(tmp_path: Path, width: int) -> None:
         for number in range(12)
     ]
     index = read_index(write(tmp_path / "t.jsonl", itertools.chain(*many)))
-    mailbox, other = read_index(FIRST), read_index(SECOND)
+    mailbox = read_index(FIRST)
     printed = [
         *format_trace(index, Selection(), width),
         *format_run(mailbox.runs[1], mailbox.read_steps(mailbox.runs[1]), Selection(), width),
-        *format_pairs(mailbox, other, Selection(), width),
     ]
     assert max(map(measure_text, printed)) <= width
     assert any("sho" in line for line in printed)
@@ -266,74 +262,10 @@ def test_filters_choose_steps_of_a_run(tmp_path: Path) -> None:
     assert "2 effect" in trace(file, "1", "--search", "int = 7").stdout
 
 
-# ── Two traces ───────────────────────────────────────────────────────────────────────────────────
-
-
-def test_the_same_run_at_another_time_is_the_same(tmp_path: Path) -> None:
-    first = write(tmp_path / "a.jsonl", lines_of_run("r-1"))
-    second = write(tmp_path / "b.jsonl", lines_of_run("q-9", 7.5, seconds=99.0))
-    assert "no difference: both did the same" in trace(first, second).stdout
-
-
-@pytest.mark.parametrize(
-    ("changed", "part", "step"),
-    [
-        (0, "state", 0),
-        (1, "shown", 1),
-        (3, "result", 1),
-        (4, "shown", 2),
-        (6, "changes", 2),
-        (7, "outcome", 3),
-    ],
-)
-def test_the_first_difference_is_found_in_every_line(
-    tmp_path: Path, changed: int, part: str, step: int
-) -> None:
-    lines, other = lines_of_run("r-1"), lines_of_run("r-1")
-    value = other[changed][part]
-    other[changed][part] = (
-        {"x": "1"} if isinstance(value, dict) else ["?"] if isinstance(value, list) else "?"
-    )
-    first, second = (
-        read_index(write(tmp_path / name, record)) for name, record in (("a", lines), ("b", other))
-    )
-    (pair,) = pair_runs(first.runs, second.runs)
-    assert pair[0].digest != pair[1].digest  # type: ignore[union-attr]
-    found = find_first_difference(first.read_steps(pair[0]), second.read_steps(pair[1]))  # type: ignore[arg-type]
-    assert found is not None
-    assert found[0] == step
-    assert (
-        f"step {step} of run 1 in A (-) and run 1 in B (+)"
-        in trace(tmp_path / "a", tmp_path / "b").stdout
-    )
-
-
-def test_addresses_and_the_order_of_sets_are_no_difference(tmp_path: Path) -> None:
-    for name, text in (("a", "<f at 0x7f01> {'x', 'y'}"), ("b", "<f at 0x7f99> {'y', 'x'}")):
-        lines = lines_of_run("r-1")
-        lines[3]["result"] = text
-        write(tmp_path / name, lines)
-    assert "no difference" in trace(tmp_path / "a", tmp_path / "b").stdout
-
-
-def test_runs_that_only_one_trace_has_are_shown(tmp_path: Path) -> None:
-    first = write(tmp_path / "a", lines_of_run("r-1"))
-    second = write(tmp_path / "b", [*lines_of_run("r-1"), *lines_of_run("r-2", 5)])
-    assert "run 2 at shop.njpy:3 is not in A" in trace(first, second).stdout
-    assert "run 2 at shop.njpy:3 is not in B" in trace(second, first).stdout
-
-
-def test_only_the_shown_runs_are_compared_and_counted(tmp_path: Path) -> None:
+def test_only_the_shown_runs_are_counted(tmp_path: Path) -> None:
     inner = [it | {"place": "mail.njpy:1"} for it in lines_of_run("r-2", 1, parent="r-1")]
     outer = lines_of_run("r-1", seconds=5.0)
     first = write(tmp_path / "a", [*outer[:-1], *inner, outer[-1], *lines_of_run("r-3", 9)])
-    changed = [it | {"result": "other"} if it["event"] == "performed" else it for it in inner]
-    second = write(tmp_path / "b", [*outer[:-1], *changed, outer[-1], *lines_of_run("r-3", 9)])
-    shown = trace(first, second, "--search", "shop.njpy:3").stdout
-    assert "no difference in the shown runs" in shown
-    assert "first difference" not in shown
-    assert "first difference: mail.njpy:1" in trace(first, second, "--search", "mail.njpy").stdout
-    assert "1 of 3 pairs differ" in trace(first, second).stdout
     assert ", 7.2 s" in trace(first).stdout
     assert "2 of 3 runs" in trace(first, "--search", "shop.njpy").stdout
     assert ", 2.2 s" in trace(first, "--search", "mail.njpy").stdout
@@ -428,10 +360,9 @@ def test_a_trace_from_a_pipe_is_shown(tmp_path: Path) -> None:
 def test_missing_files_and_wrong_arguments_are_named(tmp_path: Path) -> None:
     assert "No such file" in trace(tmp_path / "nix.jsonl").stderr
     assert "Is a directory" in trace(tmp_path).stderr
-    assert "compares two traces" in trace(FIRST, SECOND, FIRST).stderr
-    for more in ("1", SECOND):
-        shown = trace(FIRST, more, "--html", tmp_path / "x.html").stderr
-        assert "--html shows all runs of one trace; leave the rest out" in shown
+    assert "has no run `nix`; it has runs 1 to 6" in trace(FIRST, "nix").stderr
+    shown = trace(FIRST, "1", "--html", tmp_path / "x.html").stderr
+    assert "--html shows all runs of a trace; leave RUN out" in shown
 
 
 def test_a_page_replaces_no_trace_that_it_shows(tmp_path: Path) -> None:
@@ -501,4 +432,3 @@ def test_no_field_of_any_type_breaks_a_view(
     for run in index.runs:
         assert list(format_run(run, index.read_steps(run), Selection(), 40))
     assert list(format_trace(index, Selection(search="x"), 40))
-    assert list(format_pairs(index, MAILBOX, Selection(), 80))
