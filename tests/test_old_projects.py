@@ -335,7 +335,7 @@ FLAGS = {
         "--work",
     ),
     "static": ("--learn",),
-    "trace": ("--expensive", "--jumps", "--slow", "--surprises", "trace --block"),
+    "trace": ("--expensive", "--jumps", "--slow", "--surprises", "trace --block", "trace --run"),
     "usage": ("usage --budget", "usage --forget", "usage --of"),
 }
 

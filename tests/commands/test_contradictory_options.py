@@ -44,11 +44,3 @@ def test_contradictory_options_are_refused(folder: Path, call: str) -> None:
     result = CliRunner(catch_exceptions=False).invoke(njc, shlex.split(call))
     assert (result.exit_code, result.output) == (2, f"error: {CASES[call]}\n")
     assert sorted(folder.rglob("*")) == before
-
-
-def test_a_pair_of_runs_is_chosen_by_their_names_only(folder: Path) -> None:
-    trace = Path(__file__).parents[2] / "examples" / "traces" / "mailbox.jsonl"
-    call = ["trace", str(trace), str(trace), "1", "--refusals"]
-    result = CliRunner(catch_exceptions=False).invoke(njc, call)
-    message = "error: --refusals chooses among runs; two are named here\n"
-    assert (result.exit_code, result.output) == (2, message)

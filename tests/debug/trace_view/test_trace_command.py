@@ -150,7 +150,7 @@ def test_parents_in_a_circle_are_all_shown(tmp_path: Path) -> None:
 
 def test_a_run_is_found_by_number_or_id(tmp_path: Path) -> None:
     file = write(tmp_path / "t.jsonl", [*lines_of_run("r-1"), *lines_of_run("r-2", 5)])
-    assert trace(file, "2").stdout == trace(file, "r-2").stdout == trace(file, "--run", "2").stdout
+    assert trace(file, "2").stdout == trace(file, "r-2").stdout
     assert "run 2, shop.njpy:3: completed in 2.20 s" in trace(file, "2").stdout
     missing = trace(file, "3")
     assert missing.exit_code == 2
@@ -396,7 +396,7 @@ def test_texts_of_a_trace_cannot_control_the_terminal(tmp_path: Path) -> None:
         if record["event"] in ("performed", "ended"):
             record.pop("state")
     file = write(tmp_path / "t", lines)
-    for printed in (trace(file).stdout, trace(file, "1").stdout, trace(file, FIRST).stdout):
+    for printed in (trace(file).stdout, trace(file, "1").stdout):
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e]", printed)
         assert "\\x1b" in printed
 
