@@ -316,7 +316,7 @@ def test_lines_and_columns_from_zero(connect: Connect, program: Path) -> None:
         (
             "launch",
             {"program": "program.njpy", "predicted": "a:b", "call": "main()"},
-            "`predicted` was removed: use `njc debug --predicted`",
+            "`predicted` was removed: `spsbench predict` measures predictions",
         ),
         ("next", {"threadId": 1}, "no program has been launched"),
         ("scopes", {"frameId": 7}, "no program has been launched"),
