@@ -139,9 +139,7 @@ class Adapter:
             "initialize": (requests.InitializeArguments, self._initialize),
             "launch": (requests.LaunchArguments, self._prepare_launch),
             "configurationDone": (none, self._prepare_start),
-            "setBreakpoints": self._apply(
-                lambda wanted: self._breakpoints.set_in_file(wanted, self._client)
-            ),
+            "setBreakpoints": self._apply(self._breakpoints.set_in_file),
             "setFunctionBreakpoints": self._apply(self._breakpoints.set_functions),
             "setExceptionBreakpoints": self._apply(self._breakpoints.set_exceptions),
             "setDataBreakpoints": self._apply(self._breakpoints.set_data),
@@ -155,7 +153,6 @@ class Adapter:
             "variables": (requests.VariablesArguments, self._look(StopView.list_variables)),
             "setVariable": (requests.SetVariableArguments, self._look(StopView.set_variable)),
             "evaluate": (requests.EvaluateArguments, self._evaluate),
-            "completions": (requests.CompletionsArguments, self._look(StopView.complete)),
             "source": (requests.SourceArguments, self._look(StopView.get_source)),
             "exceptionInfo": (none, self._describe_exception),
             "next": (none, lambda _: self._move(RunController.step_over)),
@@ -189,6 +186,10 @@ class Adapter:
     # ── starting and ending ──────────────────────────────────────────────────────────────────────
 
     def _initialize(self, arguments: requests.InitializeArguments) -> Mapping[str, Any]:
+        if not (arguments.lines_start_at1 and arguments.columns_start_at1):
+            raise RequestError(
+                "`njc dap` numbers lines and columns from 1, as the protocol's default"
+            )
         self._client = arguments
         return CAPABILITIES
 
@@ -196,7 +197,7 @@ class Adapter:
         if self._controller is not None:
             raise RequestError("a program has been launched already; `restart` starts it again")
         if "predicted" in (arguments.model_extra or {}):  # of njc 0.2, which ran nothing with it
-            raise RequestError("`predicted` was removed: use `njc debug --predicted`")
+            raise RequestError("`predicted` was removed: `spsbench predict` measures predictions")
         folder = arguments.cwd or Path()
         program = folder / arguments.program
         if not program.is_file():
@@ -205,7 +206,7 @@ class Adapter:
         settings = requests.make_settings(arguments, program, folder)
         self._controller = RunController(settings, self._happenings.put)
         self._breakpoints.folders = self._controller.folders
-        self._opened_view = StopView(self._controller, self._client)
+        self._opened_view = StopView(self._controller)
         return lambda: self._send_event("initialized")
 
     def _prepare_start(self, _: requests.Arguments) -> Callable[[], object]:

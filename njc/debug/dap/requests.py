@@ -55,22 +55,11 @@ class Arguments(BaseModel):
 
 
 class InitializeArguments(Arguments):
-    """The client's capabilities, and how it numbers lines and columns."""
+    """The client's capabilities, and whether it numbers lines and columns from 1."""
 
     lines_start_at1: bool = True
     columns_start_at1: bool = True
     supports_invalidated_event: bool = False
-
-    def show_line(self, line: int) -> int:
-        """Return a line, numbered from 1, in the client's numbering."""
-        return line if self.lines_start_at1 else line - 1
-
-    def read_line(self, line: int) -> int:
-        """Return a line, given in the client's numbering, as numbered from 1."""
-        return line if self.lines_start_at1 else line + 1
-
-    def read_path(self, path: str) -> Path:
-        return Path(unquote(urlsplit(path).path) if path.startswith("file:") else path)
 
 
 class LaunchArguments(Arguments):
@@ -167,14 +156,6 @@ class EvaluateArguments(Arguments):
     frame_id: int = 0
 
 
-class CompletionsArguments(Arguments):
-    """A text and the column of the cursor."""
-
-    text: str
-    column: int
-    line: int = 1
-
-
 class SourceArguments(Arguments):
     """A text held by the adapter."""
 
@@ -212,29 +193,26 @@ class BreakpointSets:
         self.folders: tuple[Path, ...] | None = None
         """Folders of the launched program, which the files of breakpoints are relative to."""
 
-    def set_in_file(self, arguments: SetBreakpointsArguments, client: InitializeArguments) -> Any:
-        if arguments.source.path is None:
+    def set_in_file(self, arguments: SetBreakpointsArguments) -> Any:
+        if (path := arguments.source.path) is None:
             raise RequestError("breakpoints are set in files")
-        file = client.read_path(arguments.source.path)
+        file = Path(unquote(urlsplit(path).path) if path.startswith("file:") else path)
 
         def read(wanted: WantedBreakpoint) -> Breakpoint:
-            line = client.read_line(wanted.line)
-            block = find_block_at(file, line)
+            block = find_block_at(file, wanted.line)
             if block is None:
                 raise ValueError(
                     "no natural block has this line; use a Python debugger for breakpoints in"
                     " Python"
                 )
-            return Breakpoint("block", f"{file}:{line}", place=f"{file}:{block.first}")
+            return Breakpoint("block", f"{file}:{wanted.line}", place=f"{file}:{block.first}")
 
         answers = self._set(f"file {file}", arguments.breakpoints, read)
         for wanted, answer in zip(arguments.breakpoints, answers["breakpoints"], strict=True):
-            block = find_block_at(file, client.read_line(wanted.line))
-            if block is None or not answer["verified"]:
-                answer["line"] = wanted.line
-            else:
-                answer["line"] = client.show_line(block.first)
-                answer["endLine"] = client.show_line(block.last)
+            answer["line"] = wanted.line
+            block = find_block_at(file, wanted.line)
+            if block is not None and answer["verified"]:
+                answer |= {"line": block.first, "endLine": block.last}
         return answers
 
     def set_functions(self, arguments: SetBreakpointsArguments) -> Any:
@@ -289,7 +267,7 @@ class BreakpointSets:
 _CAPABILITIES = (
     *("ConfigurationDoneRequest", "StepBack", "SetVariable", "ConditionalBreakpoints"),
     *("FunctionBreakpoints", "DataBreakpoints", "RestartFrame", "RestartRequest"),
-    *("TerminateRequest", "EvaluateForHovers", "CompletionsRequest", "ExceptionInfoRequest"),
+    *("TerminateRequest", "EvaluateForHovers", "ExceptionInfoRequest"),
 )
 _EXCEPTION_FILTERS: Mapping[ExceptionFilter, tuple[str, str]] = {
     "refusal": ("Refused effects", "After an effect of the model that was refused"),

@@ -1,6 +1,6 @@
 """The stack, scopes and variables at a stop, under identifiers that are valid until the next stop.
 
-view = StopView(controller, client)
+view = StopView(controller)
 view.list_frames(...)        {"stackFrames": [{"id": 1, "name": "Run", ...}, {"id": 2, ...}]}
 view.list_scopes(...)        {"scopes": [{"name": "Variables", "variablesReference": 1}, ...]}
 view.list_variables(...)     {"variables": [{"name": "total", "type": "int", "value": "3"}]}
@@ -8,11 +8,9 @@ view.list_variables(...)     {"variables": [{"name": "total", "type": "int", "va
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, assert_never
 
-from njc.compiler.frontend.prompt_references import NAME
 from njc.debug.dap import requests
 from njc.debug.dap.requests import RequestError
 from njc.debug.timeline.breakpoints import find_block_at, find_step_source
@@ -90,8 +88,8 @@ Handle = TextRows | LivePath
 class StopView:
     """Shows one stop (state: what each identifier refers to)."""
 
-    def __init__(self, run: RunController, client: requests.InitializeArguments) -> None:
-        self._run, self._client = run, client
+    def __init__(self, run: RunController) -> None:
+        self._run = run
         self._frames: list[Frame] = []
         self._handles: list[Handle] = []
         self._texts: list[str] = []
@@ -125,7 +123,7 @@ class StopView:
 
     def _show_frame(self, number: int, frame: Frame) -> dict[str, Any]:
         step = frame.step
-        shown: dict[str, Any] = {"id": number, "column": int(self._client.columns_start_at1)}
+        shown: dict[str, Any] = {"id": number, "column": 1}
         if frame.entry is None:
             name, text = step.name, step.code
             if text not in self._texts:
@@ -133,16 +131,15 @@ class StopView:
             reference = self._texts.index(text) + 1
             source: dict[str, Any] = {"sourceReference": reference, "origin": "the model"}
             source["name"] = f"{name} (step {step.number})"
-            line = self._client.show_line(1)
-            return {**shown, "name": name, "source": source, "line": line, "canRestart": False}
+            return {**shown, "name": name, "source": source, "line": 1, "canRestart": False}
         shown |= {"name": f"natural block {step.place}", "canRestart": True}
         line = int(step.place.rpartition(":")[2])
         file = find_step_source(step, self._run.folders)
         if file is None:
-            return {**shown, "line": self._client.show_line(line), "presentationHint": "subtle"}
+            return {**shown, "line": line, "presentationHint": "subtle"}
         lines = find_block_at(file, line)
         line = lines.last if lines is not None and step.kind == "exit" else line
-        shown["line"] = self._client.show_line(line)
+        shown["line"] = line
         return {**shown, "source": {"name": file.name, "path": str(file)}}
 
     def list_scopes(self, arguments: requests.FrameArguments) -> Any:
@@ -225,17 +222,6 @@ class StopView:
             return {"dataId": None, "description": "only variables have breakpoints on changes"}
         description = f"changes of `{arguments.name}` by an effect"
         return {"dataId": arguments.name, "description": description, "accessTypes": ["write"]}
-
-    def complete(self, arguments: requests.CompletionsArguments) -> Any:
-        column = arguments.column - int(self._client.columns_start_at1)
-        before = arguments.text[: max(0, column)]
-        word = re.search(rf"(?:{NAME})?\Z", before)[0]  # type: ignore[index]
-        names = [variable.name for variable in self._run.variables()]
-        return {
-            "targets": [
-                {"label": name, "length": len(word)} for name in names if name.startswith(word)
-            ]
-        }
 
     def get_source(self, arguments: requests.SourceArguments) -> Any:
         number = arguments.source_reference

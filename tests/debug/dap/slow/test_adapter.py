@@ -291,19 +291,19 @@ def test_stepping_back_from_the_end(connect: Connect, program: Path) -> None:
     assert client.evaluate("total") == "int = 8"
 
 
-def test_lines_and_columns_from_zero(connect: Connect, program: Path) -> None:
-    client = connect(lines_start_at1=False, columns_start_at1=False, path_format="uri")
+def test_lines_and_columns_are_numbered_from_one(connect: Connect, program: Path) -> None:
+    with pytest.raises(AssertionError, match="numbers lines and columns from 1"):
+        connect(lines_start_at1=False)
+    client = connect(path_format="uri")
     answer = client.request(
         "setBreakpoints",
-        {"source": {"path": program.as_uri()}, "breakpoints": [{"line": 14}]},
+        {"source": {"path": program.as_uri()}, "breakpoints": [{"line": 15}]},
     )
-    assert [(point.verified, point.line) for point in answer.breakpoints] == [(True, 13)]
+    assert [(point.verified, point.line) for point in answer.breakpoints] == [(True, 14)]
     client.launch("program.njpy")
     client.stopped()
-    assert client.stack() == [("natural block program.njpy:14", 13)]
-    assert client.frames()[0].column == 0
-    targets = client.request("completions", {"text": "1 + tot", "column": 7}).targets
-    assert [(target.label, target.length) for target in targets] == [("total", 3)]
+    assert client.stack() == [("natural block program.njpy:14", 14)]
+    assert client.frames()[0].column == 1
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_lines_and_columns_from_zero(connect: Connect, program: Path) -> None:
         (
             "launch",
             {"program": "program.njpy", "predicted": "a:b", "call": "main()"},
-            "`predicted` was removed: use `njc debug --predicted`",
+            "`predicted` was removed: `spsbench predict` measures predictions",
         ),
         ("next", {"threadId": 1}, "no program has been launched"),
         ("scopes", {"frameId": 7}, "no program has been launched"),

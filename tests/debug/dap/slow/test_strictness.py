@@ -75,7 +75,6 @@ REQUESTS: list[tuple[str, Any]] = [
     ),
     ("setBreakpoints", {"source": {"path": "a\\0b"}, "breakpoints": [{"line": 3}]}),
     ("setExceptionBreakpoints", {"filters": ["refusal", "nothing"]}),
-    ("completions", {"text": "tot", "column": -5}),
     ("source", {"sourceReference": 1}),
     ("dataBreakpointInfo", {"name": "total"}),
     ("launch", {"program": "program.njpy"}),
