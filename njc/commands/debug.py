@@ -11,10 +11,12 @@ from typing import Any
 import click
 
 from njc.commands.terminal.console import Console, ending_by_exception, require_stdin
-from njc.commands.terminal.flags import PATH, parse_set_flags, with_console
+from njc.commands.terminal.flags import PATH, parse_set_flags, refuse_options, with_console
 from njc.commands.terminal.removed import refuse_removed_flag
+from njc.debug.lines.predicted import PredictedSession, open_predictor, read_program
 from njc.debug.lines.session import DebugSession
-from njc.debug.lines.terminal import serve_lines
+from njc.debug.lines.stop_report import clean_text
+from njc.debug.lines.terminal import PROMPT, read_command, serve_lines
 from njc.debug.timeline.debuggee import load_program
 from njc.debug.timeline.happenings import RunSettings, choose_recording
 from njc.debug.timeline.run_controller import RunController
@@ -32,6 +34,10 @@ from njrt.errors import ConfigurationError
 @click.option(
     "--recording", type=PATH, metavar="FILE", help="Replay this recording; it stays as it is."
 )
+@click.option(
+    "--predicted", metavar="MODULE[:FILE]", help="Predict the steps by a model; run nothing."
+)
+@click.option("--call", metavar="CALL", help="With --predicted: the call to start at.")
 @click.option("--model", metavar="NAME", help="The model, as in NJC_MODEL.")
 @click.option(
     "--set", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of all blocks."
@@ -41,6 +47,8 @@ def command(
     console: Console,
     program: Path | None,
     arguments: Sequence[str],
+    predicted: str | None,
+    call: str | None,
     **flags: Any,
 ) -> None:
     """Step through the effects of blocks, forward and back.
@@ -49,6 +57,12 @@ def command(
     """
     refuse_removed_flag(program)
     require_stdin("commands are read from it")
+    run_options = ("recording", "model", "options", "arguments")
+    if predicted is not None:
+        refuse_options("does nothing with --predicted, which runs nothing", *run_options)
+        serve_predictions(predicted, program, call)
+        return
+    refuse_options("needs --predicted", "call")
     click.get_current_context().with_resource(ending_by_exception())
     happenings: queue.SimpleQueue[Any] = queue.SimpleQueue()
     if program is None:
@@ -79,6 +93,20 @@ def choose_settings(
     given = {name: getattr(parsed, name) for name in OPTION_NAMES}
     values = {name: value for name, value in given.items() if value is not None}
     return RunSettings(program, tuple(arguments), model, recording, is_replayed, values)
+
+
+def serve_predictions(predicted: str, program: Path | None, call: str | None) -> None:
+    """Read commands line by line, and show a model's answers."""
+    if program is None or call is None:
+        raise ConfigurationError("--predicted needs a program and --call 'FUNCTION(ARGUMENTS)'")
+    try:
+        session = PredictedSession(open_predictor(predicted), program, read_program(program), call)
+        shown = session.start()
+    except (OSError, ValueError) as problem:
+        raise ConfigurationError(f"{program}: {problem}") from None
+    click.echo("\n".join(map(clean_text, shown)))
+    while (line := read_command(PROMPT)) is not None and line.strip() not in ("q", "quit"):
+        click.echo("\n".join(map(clean_text, session.do(line))))
 
 
 def check_program(program: Path) -> None:

@@ -10,7 +10,12 @@ from click.testing import CliRunner
 
 from njc.commands import njc
 
+PREDICTED = "does nothing with --predicted, which runs nothing"
 CASES = {
+    "debug --call 'f(1)' a.njpy": "--call needs --predicted",
+    "debug --call 'f(1)' --recording r a.njpy": "--call needs --predicted",
+    "debug --predicted a:b --call 'f(1)' --model m a.py": f"--model {PREDICTED}",
+    "debug --predicted a:b --call 'f(1)' a.py x": f"ARGUMENTS {PREDICTED}",
     "check - b.njpy": "`-` is one source on standard input; name no other beside it",
     "check - --watch": "--watch needs files; standard input is read once",
     "check a.njpy --stdin-filename b": "--stdin-filename names the source that `-` reads; add `-`",

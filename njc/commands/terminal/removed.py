@@ -58,9 +58,6 @@ FLAGS: Mapping[str, str] = {
     "usage --forget": "accounts of past periods stay, a line each, and are shown by --all",
     "cache --output-format": "the line has the number of replies and their size",
     "build --stubs": "make stubs of the compiled files by mypy's stubgen",
-    **dict.fromkeys(
-        ("debug --call", "debug --predicted"), "measure predictions by `spsbench predict`"
-    ),
     "debug --plain": "leave it out; commands are read line by line",
     "trace --block": "use --search FILE or FILE:LINE",
     "trace --run": "name the run behind the file",

@@ -197,7 +197,7 @@ class Adapter:
         if self._controller is not None:
             raise RequestError("a program has been launched already; `restart` starts it again")
         if "predicted" in (arguments.model_extra or {}):  # of njc 0.2, which ran nothing with it
-            raise RequestError("`predicted` was removed: `spsbench predict` measures predictions")
+            raise RequestError("`predicted` was removed: use `njc debug --predicted`")
         folder = arguments.cwd or Path()
         program = folder / arguments.program
         if not program.is_file():

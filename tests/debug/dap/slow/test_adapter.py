@@ -316,7 +316,7 @@ def test_lines_and_columns_are_numbered_from_one(connect: Connect, program: Path
         (
             "launch",
             {"program": "program.njpy", "predicted": "a:b", "call": "main()"},
-            "`predicted` was removed: `spsbench predict` measures predictions",
+            "`predicted` was removed: use `njc debug --predicted`",
         ),
         ("next", {"threadId": 1}, "no program has been launched"),
         ("scopes", {"frameId": 7}, "no program has been launched"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
@@ -11,8 +12,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from njc.commands import njc
 from spsbench.cli import main
 from spsbench.neural.dataset import find_ends, generate_trajectory, write_dataset
+from spsbench.neural.debugging import SHIPPED_NETWORK, DebugPredictor
 from spsbench.neural.encoding import (
     StepEncoder,
     TooLongError,
@@ -21,7 +24,6 @@ from spsbench.neural.encoding import (
     read_answer,
 )
 from spsbench.neural.evaluation import score_steps, tabulate
-from spsbench.neural.network import load_network
 from spsbench.neural.predictors import LastState, NeuralDebugger, NGram, NoPredictionError
 from spsbench.neural.vocabulary import (
     MARKERS,
@@ -30,6 +32,7 @@ from spsbench.neural.vocabulary import (
     decode_names,
     read_names,
 )
+from spsbench.states.actions import Action
 from spsbench.states.trace import Frame, StackState, list_stacks
 
 HERE = StackState("line", (Frame(9, {"n": "3"}), Frame(2, {"k": "1", "m": "[1, 2]"})))
@@ -162,6 +165,8 @@ def test_an_untrained_network_answers_nothing_exactly(untrained: Path, tmp_path:
 
 
 def test_an_answer_that_is_no_state_is_named(untrained: Path) -> None:
+    from spsbench.neural.network import load_network
+
     debugger = NeuralDebugger(load_network(untrained))
     state = StackState("call", (Frame(1, {"n": "1"}),))
     with pytest.raises(NoPredictionError, match="not a state"):
@@ -170,14 +175,53 @@ def test_an_answer_that_is_no_state_is_named(untrained: Path) -> None:
         debugger.predict("", state, "step_over")
 
 
-SHIPPED_NETWORK = Path(__file__).parents[4] / "spsbench" / "neural" / "weights" / "small.npz"
-
-
-def test_the_shipped_network_is_small_and_predicts() -> None:
+def test_the_shipped_network_is_small_and_predicts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert SHIPPED_NETWORK.stat().st_size < 2_000_000
-    debugger = NeuralDebugger(load_network(SHIPPED_NETWORK))
-    source = "def add(n, m):\n    total = n + m\n    return total\n"
-    state = StackState("call", (Frame(1, {"n": "1", "m": "2"}),))
-    assert debugger.predict(source, state, "step_over") == StackState(
-        "line", (Frame(2, {"n": "1", "m": "2"}),)
-    )
+    monkeypatch.chdir(tmp_path)
+    Path("prog.py").write_text("def add(n, m):\n    total = n + m\n    return total\n")
+    arguments = ["debug", "--predicted", "spsbench.neural.debugging", "--call", "add(1, 2)"]
+    done = CliRunner().invoke(njc, [*arguments, "prog.py"], input="n\ncheck\nq\n")
+    assert done.exit_code == 0, done.output
+    assert "> prog.py:2 line, depth 0" in done.output
+    assert "right: running the program leads to this state" in done.output
+
+
+PLACES = """\
+import functools
+
+twice = lambda n: 2 * n
+
+
+@functools.cache
+def add(n):
+    return n + 1
+
+
+print(add(1))
+"""
+
+
+@dataclass(frozen=True)
+class FixedAnswer:
+    """Predicts one line."""
+
+    line: int
+
+    def predict(
+        self, source: str, state: StackState, action: Action, line: int | None = None
+    ) -> StackState | None:
+        return StackState("line", (*state.frames, Frame(self.line, {}))) if self.line else None
+
+
+def test_only_lines_in_functions_are_predicted() -> None:
+    for line in range(len(PLACES.splitlines()) + 3):
+        predictor = DebugPredictor(FixedAnswer(line))
+        start = predictor.start(PLACES, "add(1)")
+        if line in (0, 3, 6, 7, 8):
+            found = predictor.predict(PLACES, start, "step_over", None)
+            assert (found.frames[-1].line if found else 0) == line
+        else:
+            with pytest.raises(ValueError, match=f"the predicted line {line} is in no function"):
+                predictor.predict(PLACES, start, "step_over", None)

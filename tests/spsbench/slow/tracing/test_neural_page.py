@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from njc.commands.debug import command as debug
 from spsbench.cli import main
 from spsbench.journal import read_rows
 from spsbench.neural.curve import read_curve
+from spsbench.neural.debugging import SHIPPED_NETWORK
 from spsbench.neural.evaluation import ScoreRow
 from spsbench.neural.network import load_network
 
@@ -76,6 +78,16 @@ def test_the_figures_of_the_text_are_those_of_the_results() -> None:
         assert sentence in text
 
 
+def test_the_debugger_of_the_page_is_given_predictions() -> None:
+    """A flag behind the program would be an argument of the program, which would run."""
+    (shown,) = re.findall(r"^\$ njc (debug .+)$", PAGE, re.MULTILINE)
+    name, *arguments = shlex.split(shown)
+    given = debug.make_context(name, arguments).params
+    assert given["predicted"] == "spsbench.neural.debugging"
+    assert given["call"]
+    assert not given["arguments"]
+
+
 def test_the_commands_of_the_page_exist_and_make_a_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,7 +114,7 @@ def read_network_rows(name: str) -> dict[str, ScoreRow]:
 
 
 def test_the_networks_trained_with_states_and_without() -> None:
-    network = load_network(ROOT / "spsbench/neural/weights/small.npz")
+    network = load_network(SHIPPED_NETWORK)
     assert f"{sum(array.size for array in network.weights.values()):,} parameters" in PAGE
     both, ends = read_network_rows("small-both"), read_network_rows("small-ends")
     text = " ".join(PAGE.split())
