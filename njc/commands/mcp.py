@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import keyword
 import shlex
 import sys
@@ -13,13 +12,13 @@ from typing import Any
 import click
 
 from njc.commands.terminal.console import Console, console_flags
-from njc.commands.terminal.flags import FILE, PATH, refuse_options, with_console
+from njc.commands.terminal.flags import PATH, refuse_options, with_console
 from njc.project.outputs import write_all
 from njc.project.report import format_count
 from njrt.errors import ConfigurationError, require_packages
 
 _HEAD = "# Written by: njc mcp add "
-"""A module's first line begins so; the rest is the command line, by which it is compared."""
+"""A module's first line begins so; the rest is the command line, which writes it again."""
 
 
 @click.group("mcp")
@@ -67,7 +66,7 @@ def add(console: Console, name: str, out: Path | None, **given: Any) -> None:
         refuse_options("needs --url", "headers")
     file = out or Path(f"{name}.py")
     _check_module_name(file.absolute())
-    if file.exists() and not _read_head(file):
+    if file.exists() and not file.read_text("utf-8", "replace").startswith(_HEAD):
         raise ConfigurationError(
             f"{file} exists, and is not written by this `njc mcp add`; name another --out, or "
             "delete the file"
@@ -75,31 +74,6 @@ def add(console: Console, name: str, out: Path | None, **given: Any) -> None:
     said, count, text = _make_module(name, **given)
     write_all({file: text.encode()}, {})
     console.note(f"{file}: {format_count(count, 'tool')} of {said or name}")
-
-
-@command.command("check")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
-@with_console
-def check(console: Console, files: Sequence[Path]) -> int:
-    """Compare modules with their servers; exit 1 if one differs."""
-    is_stale = False
-    for file in files:
-        head = _read_head(file)
-        if not head:
-            raise ConfigurationError(
-                f"{file} is not written by this `njc mcp add`, which writes it anew"
-            )
-        params = add.make_context("njc mcp add", shlex.split(head.removeprefix(_HEAD))).params
-        params.pop("out")
-        *_, text = _make_module(**params)
-        written = file.read_text("utf-8", "replace")
-        lines = difflib.unified_diff(written.split("\n"), text.split("\n"), lineterm="", n=0)
-        changes = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
-        is_stale = is_stale or bool(changes)
-        console.result("\n".join([f"{file}:" if changes else f"{file}: up to date", *changes]))
-        if changes:
-            console.note(f"review the differences, then run the command of {file}'s first line")
-    return int(is_stale)
 
 
 def _make_module(
@@ -149,12 +123,6 @@ def _make_module(
     if not head.isprintable():
         raise ConfigurationError("the command line of an MCP server must be a printable line")
     return said, len(tools), write_module(server, tools, allow, head)
-
-
-def _read_head(file: Path) -> str:
-    """Return the first line of a module that `njc mcp add` has written; empty for other files."""
-    head = file.read_text("utf-8", "replace").partition("\n")[0]
-    return head if head.startswith(_HEAD) else ""
 
 
 def _check_module_name(file: Path) -> None:

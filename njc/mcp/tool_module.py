@@ -97,8 +97,6 @@ def _write_tool(tool: Tool, allowed: Sequence[str], used: set[str]) -> Iterator[
         is_wrapped = isinstance(properties, Mapping) and [*properties] == ["result"]  # by the SDKs
         result = write_type(output["properties"]["result"] if is_wrapped else output)
         form = [f"result={result}"] + ["wrapped=True"] * is_wrapped
-    if optional := [each.key for each in parameters if each.is_optional]:
-        form.append(f"{optional=}")
     reads_only = bool(tool.annotations and tool.annotations.read_only_hint)
     is_allowed = reads_only or {"*", tool.name} & {*allowed}
     rule = '@njrt.gated(decide="allow", named=True)' if is_allowed else "@njrt.gated(named=True)"

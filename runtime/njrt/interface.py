@@ -31,7 +31,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -48,7 +47,6 @@ __all__ = [
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NAME_FORM = "1 to 64 letters, digits, `_` or `-`, as vendors require of tools"
-_COUNTS = {0: "no arguments", 1: "one argument, the `Handling`"}
 
 State = TypeVar("State")
 T = TypeVar("T")
@@ -188,11 +186,6 @@ class Interface:
         names = [name for name, _ in self.list_effects()]
         if twice := {name for name in names if names.count(name) > 1}:
             raise ConfigurationError(f"{where}: two effects are named `{min(twice)}`")
-        for part, value, count in (("state", self.state, 0), ("finally_", self.finally_, 1)):
-            if value is not None and not _takes(value, count):
-                raise ConfigurationError(
-                    f"{where}: {part} must be a function of {_COUNTS[count]}, not {value!r}"
-                )
         for part, value in (("state", self.state), ("finally_", self.finally_)):
             if inspect.iscoroutinefunction(value):
                 raise ConfigurationError(f"{where}: {part} must not be a coroutine function")
@@ -202,15 +195,3 @@ class Interface:
         if isinstance(self.effects, Mapping):
             return list(self.effects.items())
         return [(str(getattr(handler, "__name__", "")), handler) for handler in self.effects]
-
-
-def _takes(function: object, count: int) -> bool:
-    """Return whether something accepts this number of arguments, as far as its signature shows."""
-    if not callable(function):
-        return False
-    with suppress(ValueError):  # a builtin without a signature
-        try:
-            inspect.signature(function).bind(*[None] * count)
-        except TypeError:
-            return False
-    return True

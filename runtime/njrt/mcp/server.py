@@ -14,7 +14,6 @@ import asyncio
 import logging
 import math
 import os
-import string
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -38,8 +37,6 @@ class CallForm(TypedDict, total=False):
     """The type of the structured content; None for a tool that returns text, unless `wrapped`."""
     wrapped: bool
     """The structured content has the value, of the type `result`, in its field `result`."""
-    optional: Sequence[str]
-    """Arguments that are left out of the call if they are None."""
 
 
 class McpServer:
@@ -80,7 +77,7 @@ class McpServer:
         self._scope: CancelScope
 
     def call(self, tool: str, arguments: Mapping[str, Any], **form: Unpack[CallForm]) -> Any:
-        """Call a tool by its name at the server, and return its result.
+        """Call a tool by its name at the server, and return its result; None is no argument.
 
         Raises ToolError if the tool failed, ToolTimeoutError or ToolConnectionError if it was not
         reached.
@@ -111,7 +108,10 @@ class McpServer:
             _get_network().run(self._close())
 
     async def _call(self, tool: str, arguments: Mapping[str, Any], form: CallForm) -> Any:
-        sent = _to_json(arguments, form.get("optional", ()))
+        from pydantic_core import to_jsonable_python
+
+        given = {name: value for name, value in arguments.items() if value is not None}
+        sent = to_jsonable_python(given, by_alias=True)
 
         async def ask(client: Client) -> Any:
             result = await client.call_tool(tool, sent)
@@ -189,7 +189,7 @@ class McpServer:
 
         self._log = ""
         if self.url:
-            headers = {name: self._expand(value) for name, value in self.headers.items()}
+            headers = {key: os.path.expandvars(value) for key, value in self.headers.items()}
             seconds, hooks = httpx2.Timeout(30.0, read=None), {"response": [self._note_status]}
             async with (
                 httpx2.AsyncClient(headers=headers, timeout=seconds, event_hooks=hooks) as http,
@@ -217,14 +217,6 @@ class McpServer:
             status = f"HTTP {response.status_code} {response.reason_phrase}"
             self._log = status if response.is_error else ""
 
-    def _expand(self, value: str) -> str:
-        """Return a header with its variables; raises ConfigurationError if one is not set."""
-        try:
-            return string.Template(value).substitute(os.environ)
-        except KeyError as error:
-            needed = f"the MCP server {self.name} needs the variable {error.args[0]}"
-            raise ConfigurationError(needed) from None
-
 
 def _is_lost(error: Exception) -> bool:
     """Return whether an error means that there is no session, not that a call was refused."""
@@ -251,17 +243,6 @@ def _get_network() -> Network:
     """Return the event loop of all sessions, which requests to models share."""
     require_packages("a tool of an MCP server", "njpy-runtime[mcp]", "mcp")
     return get_network()
-
-
-def _to_json(arguments: Mapping[str, Any], optional: Sequence[str]) -> dict[str, Any]:
-    """Return arguments as JSON: models under the schema's names, without defaults."""
-    from pydantic import TypeAdapter
-
-    given = {k: v for k, v in arguments.items() if v is not None or k not in optional}
-    made: dict[str, Any] = TypeAdapter(dict[str, Any]).dump_python(
-        given, mode="json", by_alias=True, exclude_defaults=True
-    )
-    return made
 
 
 logging.getLogger("mcp").addHandler(logging.NullHandler())

@@ -29,7 +29,6 @@ from mcp.types import CallToolResult
 import njrt
 from njc import hook
 from njc.commands import njc as njc_command
-from njrt.errors import ConfigurationError
 from njrt.mcp import McpServer, ToolConnectionError, ToolError, ToolTimeoutError
 from njrt.testing import run
 from processes import run_python
@@ -90,31 +89,21 @@ def test_functions_are_typed_and_results_are_objects(folder: Path) -> None:
     assert "Success" in checked.stdout, checked.stdout
 
 
-def test_a_module_is_compared_with_its_server(
+def test_a_module_is_written_again_by_its_first_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     box = add(folder, "--env", "TOOLBOX_EXTRA", "--allow", "pay", "--timeout", "20")
     file = folder / f"{box.__name__}.py"
-    same = njc("check", file.name)
-    assert (same.exit_code, same.output) == (0, f"{file.name}: up to date\n")
-    monkeypatch.setenv("TOOLBOX_EXTRA", "1")
-    changed = njc("check", file.name)
-    assert changed.exit_code == 1
-    assert "+def extra() -> str:" in changed.output
-    _, again = file.read_text().splitlines()[0].split("njc mcp ")
+    first = file.read_text()
+    _, again = first.splitlines()[0].split("njc mcp ")
+    file.write_text(first + "# mine\n")
     assert njc(*shlex.split(again)).exit_code == 0
-    assert njc("check", file.name).exit_code == 0
+    assert file.read_text() == first
+    monkeypatch.setenv("TOOLBOX_EXTRA", "1")
+    assert njc(*shlex.split(again)).exit_code == 0
     text = file.read_text()
     assert "def extra(" in text
     assert "timeout=20.0" in text
-    file.write_text(text + "# mine\n")
-    edited = njc("check", file.name)
-    assert edited.exit_code == 1
-    assert "-# mine" in edited.output
-    (folder / "other.py").write_text("")
-    refused = njc("check", "other.py")
-    assert refused.exit_code == 2
-    assert "is not written by this" in refused.output
 
 
 @pytest.mark.parametrize(
@@ -148,9 +137,6 @@ def test_only_named_variables_reach_a_server(folder: Path, monkeypatch: pytest.M
     box = add(folder, "--env", "BOX_TOKEN")
     assert (box.get_variable("BOX_TOKEN"), box.get_variable("OTHER_TOKEN")) == ("secret", "")
     assert "secret" not in (folder / f"{box.__name__}.py").read_text()
-    server = McpServer("web", url="http://127.0.0.1:9/mcp", headers={"Authorization": "Bearer ${NO_SUCH}"})  # fmt: skip
-    with pytest.raises(ConfigurationError, match="needs the variable NO_SUCH"):
-        server.call("x", {})
 
 
 # ── blocks ───────────────────────────────────────────────────────────────────────────────────────
@@ -407,8 +393,6 @@ def test_a_server_of_the_package_index_as_on_the_page_mcp_md(folder: Path) -> No
     assert re.sub(r"[\d.]+$", "", made.output.strip()) == re.sub(r"[\d.]+$", "", written)
     shown, module = (ast.unparse(ast.parse(it)) for it in (blocks[1], Path("clock.py").read_text()))
     assert shown in module
-    command, written = blocks[3].splitlines()
-    assert njc(*shlex.split(command.removeprefix("$ njc mcp "))).output == f"{written}\n"
     hook.install()
     Path("tools_prog.njpy").write_text(blocks[2])
     clock = importlib.import_module("clock")

@@ -6,18 +6,17 @@ reserve(product: Product, count: int = 1)     {"product": a reference, "count": 
 
 Values of types with a JSON form are passed as JSON, other objects by a reference that a result has
 shown or by the name of one of the block's variables. Types with a JSON form that are not scalars
-allow both.
+allow both. Other types with arguments, such as `list[Product]`, are scalars, references and lists.
 """
 
 from __future__ import annotations
 
 import json
 import typing
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from types import UnionType
-from typing import Annotated, Any, Union
+from typing import Annotated, Any
 
 from njrt.block.agent.answer import UNTYPED
 from njrt.block.agent.tools import REFERENCE_SCHEMA, TEXT_SCHEMA, Parameter, get_address
@@ -32,8 +31,7 @@ from njrt.messages import Json, round_floats
 from njrt.models.strict_schema import REPLY, make_strict_schema
 from njrt.values.adapters import DeclaredType
 from njrt.values.introspection import get_class_name, is_exactly
-from njrt.values.json_forms import JsonForm, describe_schema, make_json_form, move_definitions
-from njrt.values.rendering.signatures import format_type
+from njrt.values.json_forms import JsonForm, describe_schema, make_json_form
 from njrt.values.rendering.writer import escape_unprintable
 
 _NULL: Json = {"type": "null"}
@@ -102,7 +100,7 @@ def make_output_argument(path: str, scope: Scope) -> Argument:
             return _make_form_argument(path, make_json_form(declared))
     except TypeError:
         pass
-    return _make_mixed_argument(path, declared)
+    return _make_object_argument(path, declared)
 
 
 def make_argument(name: str, declared: DeclaredType, has_default: bool) -> Argument:
@@ -123,25 +121,21 @@ def _make_required_argument(name: str, plain: DeclaredType, marks: tuple[Any, ..
     for raw in (mark for mark in marks if isinstance(mark, RawJson)):
         return Argument(Parameter(name, raw.schema), _pass_raw, raw.shown)
     if ByReference in marks:
-        parameter = Parameter(name, {"anyOf": _REFERENCE_FORMS})
-        return Argument(parameter, partial(_decode_reference, plain))
+        return _make_reference_argument(name, plain)
     others = tuple(mark for mark in marks if not isinstance(mark, Aliases))
     if _takes_objects(plain):
-        return _make_mixed_argument(name, plain)
+        return _make_object_argument(name, plain)
     try:
         form = make_json_form(Annotated[plain, *others] if others else plain)
     except TypeError:
-        return _make_mixed_argument(name, plain)
+        return _make_object_argument(name, plain)
     return _make_form_argument(name, form)
 
 
 def _takes_objects(declared: DeclaredType) -> bool:
     """Return whether a type is or contains `Ref[...]`."""
-    return _is_reference(declared) or any(map(_takes_objects, typing.get_args(declared)))
-
-
-def _is_reference(declared: DeclaredType) -> bool:
-    return ByReference in getattr(declared, "__metadata__", ())
+    is_reference = ByReference in getattr(declared, "__metadata__", ())
+    return is_reference or any(map(_takes_objects, typing.get_args(declared)))
 
 
 def _make_form_argument(name: str, form: JsonForm) -> Argument:
@@ -166,47 +160,27 @@ def _make_form_argument(name: str, form: JsonForm) -> Argument:
 _SCALAR_TYPES = ("string", "integer", "number", "boolean", "null")
 
 
-def _make_mixed_argument(name: str, declared: DeclaredType) -> Argument:
-    """Return an argument without JSON form: references, even in lists, and JSON union members."""
-    definitions: dict[str, Json] = {}
-    schema = move_definitions(make_mixed_schema(declared), definitions)
-    choices = schema.get("anyOf", [schema])
-    parameter = Parameter(
-        name, {"anyOf": choices} | ({"$defs": definitions} if definitions else {})
+def _make_object_argument(name: str, declared: DeclaredType) -> Argument:
+    """Return an argument for an object, or for a union or collection of objects and scalars."""
+    if not typing.get_args(declared) and declared not in (Any, object):
+        return _make_reference_argument(name, declared)
+    scalars = [*_REFERENCE_FORMS, *({"type": kind} for kind in ("number", "boolean", "null"))]
+    lists: Json = {"type": "array", "items": {"anyOf": scalars}}
+    return Argument(
+        Parameter(name, {"anyOf": [*scalars, lists]}),
+        partial(_decode_mixed, declared),
+        "values or references",
+        accepts_none=not find_type_mismatch(None, declared),
     )
-    shown = "reference" if choices[:2] == _REFERENCE_FORMS else "values or references"
-    decode = partial(_decode_mixed, declared)
-    return Argument(parameter, decode, shown, accepts_none=_NULL in choices)
+
+
+def _make_reference_argument(name: str, declared: DeclaredType) -> Argument:
+    parameter = Parameter(name, {"anyOf": _REFERENCE_FORMS})
+    return Argument(parameter, partial(_decode_reference, declared))
 
 
 _REFERENCE = 'a reference, {"type": "Ref", "addr": N}, or the name of a variable'
 _REFERENCE_FORMS: list[Json] = [REFERENCE_SCHEMA, TEXT_SCHEMA]
-
-
-def make_mixed_schema(declared: DeclaredType) -> Json:
-    """Return the strict schema of a type, with a reference for each part that has no JSON form."""
-    parts = [part for part in typing.get_args(declared) if part is not ...]
-    origin: Any = typing.get_origin(declared) or declared
-    if _is_reference(declared):
-        return {"anyOf": [*_REFERENCE_FORMS]}
-    if origin in (Union, UnionType):
-        schemas = [make_mixed_schema(part) for part in parts]
-        choices = [choice for each in schemas for choice in each.get("anyOf", [each])]
-        unique = [each for number, each in enumerate(choices) if each not in choices[:number]]
-        return {"anyOf": unique}
-    if declared in (Any, object):
-        return {"anyOf": [*_REFERENCE_FORMS, {"type": "number"}, {"type": "boolean"}, _NULL]}
-    if _is_listed(origin) and parts:
-        schemas = [make_mixed_schema(part) for part in parts]
-        items: Json = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
-        return {"anyOf": [*_REFERENCE_FORMS, {"type": "array", "items": items}]}
-    try:
-        form = make_json_form(declared)
-    except TypeError:
-        return {"anyOf": [*_REFERENCE_FORMS]}
-    strict = make_strict_schema(form.schema)
-    definitions = {"$defs": strict["$defs"]} if "$defs" in strict else {}
-    return {**strict["properties"][REPLY], **definitions}
 
 
 def _pass_raw(value: WireValue, known: KnownObjects) -> UserValue:
@@ -237,51 +211,23 @@ def _decode_reference(declared: DeclaredType, value: WireValue, known: KnownObje
 
 def _decode_mixed(declared: DeclaredType, value: WireValue, known: KnownObjects) -> UserValue:
     """Return a value with objects for references; a string not of the type names a variable."""
-    found = _decode_part(declared, value, known)
-    if problem := find_type_mismatch(found, declared, known.scope.module):
-        is_sent = isinstance(value, list | Mapping) and get_address(value) is None
-        raise ValueError(f"{problem}; send {_REFERENCE}" if is_sent else problem)
+    found, module = _find_objects(value, known), known.scope.module
+    origin: Any = typing.get_origin(declared)
+    if origin in (tuple, set, frozenset) and isinstance(found, list):
+        found = origin(found)
+    problem = find_type_mismatch(found, declared, module)
+    if problem and isinstance(found, str):
+        found = known.look_up(found)
+        problem = find_type_mismatch(found, declared, module)
+    if problem:
+        raise ValueError(f"{problem}; send {_REFERENCE}")
     return found
 
 
-def _decode_part(declared: DeclaredType, value: WireValue, known: KnownObjects) -> UserValue:
-    origin: Any = typing.get_origin(declared) or declared
-    parts = typing.get_args(declared)
-    if _is_reference(declared):
-        return _decode_reference(parts[0], value, known)
-    if origin in (Union, UnionType):
-        return _decode_choice(parts, value, known)
-    if isinstance(value, Mapping) and value.get("type") == "Ref":
-        return _decode_reference(Any, value, known)
-    if isinstance(value, list) and _is_listed(origin):
-        kinds = parts if origin is tuple and ... not in parts else parts[:1] * len(value)
-        items = [
-            _decode_part(kind, item, known)
-            for kind, item in zip(kinds or [Any] * len(value), value, strict=False)
-        ]
-        is_made = origin in (tuple, set, frozenset) and len(items) == len(value)
-        return origin(items) if is_made else items
-    try:
-        form = make_json_form(declared)
-    except TypeError:
-        is_plain = isinstance(value, list | Mapping) or declared in (Any, object)
-        return round_floats(value) if is_plain else _decode_reference(Any, value, known)
-    return _decode_form(form, False, value, known)
-
-
-def _decode_choice(
-    kinds: tuple[DeclaredType, ...], value: WireValue, known: KnownObjects
-) -> UserValue:
-    """Return the value, decoded as the first alternative that it fits."""
-    for kind in kinds:
-        with suppress(ValueError):
-            return _decode_mixed(kind, value, known)
-    is_sent = isinstance(value, list | Mapping) and get_address(value) is None
-    way_out = f"; send {_REFERENCE}" if is_sent else ""
-    raise ValueError(f"expected {' | '.join(map(format_type, kinds))}{way_out}")
-
-
-def _is_listed(origin: Any) -> bool:
-    """Return whether a type is one of collections that a list stands for."""
-    is_collection = isinstance(origin, type) and issubclass(origin, Collection)
-    return is_collection and not issubclass(origin, Mapping)
+def _find_objects(value: WireValue, known: KnownObjects) -> UserValue:
+    """Return a JSON value with the objects behind the references in it."""
+    if isinstance(value, list):
+        return [_find_objects(item, known) for item in value]
+    if isinstance(value, Mapping) and (address := get_address(value)) is not None:
+        return known.references.get_object(address)
+    return round_floats(value)
