@@ -230,18 +230,7 @@ def _build_arguments(
     shared = [name for name in block.names if name not in own]
     shared += [name for name in ("__class__", me) if me and name and name not in shared]
     yield Argument("lambda: (", tuple(shared), ")")
-    if block.writes:
-        yield _make_text_argument("writes", block.writes)
-    roots = {path.partition(".")[0] for path in block.reads}
-    if reread := [path for path in block.writes if path in roots or path in block.reads]:
-        yield _make_text_argument("reads", reread)
-    if types.by_path:
-        items = (f"{format_literal(path)}: {text}" for path, text in types.by_path.items())
-        yield Argument(f"types={make_lambda(types)}: {{", tuple(items), "}")
-    if used := _list_used_imports(block, definitions):
-        yield _make_text_argument("uses", used)
-    if parts := _list_parts(block, definitions):
-        yield _make_text_argument("parts", parts)
+    yield from _build_path_arguments(block, types, definitions)
     if authority.labels:
         yield _make_text_argument("labels", authority.labels)
     if contract.texts:
@@ -275,6 +264,24 @@ def _build_arguments(
         f'"{name}": {format_literal(value)}' for name, value in list_given_options(project)
     ]:
         yield Argument("project={", tuple(settings), "}")
+
+
+def _build_path_arguments(
+    block: NaturalBlock, types: OutputTypes, definitions: TypeReader
+) -> Iterator[Argument]:
+    """Yield the arguments that name the block's variables and their parts."""
+    if block.writes:
+        yield _make_text_argument("writes", block.writes)
+    roots = {path.partition(".")[0] for path in block.reads}
+    if reread := [path for path in block.writes if path in roots or path in block.reads]:
+        yield _make_text_argument("reads", reread)
+    if types.by_path:
+        items = (f"{format_literal(path)}: {text}" for path, text in types.by_path.items())
+        yield Argument(f"types={make_lambda(types)}: {{", tuple(items), "}")
+    if used := _list_used_imports(block, definitions):
+        yield _make_text_argument("uses", used)
+    if parts := _list_parts(block, definitions):
+        yield _make_text_argument("parts", parts)
 
 
 def _build_namespace_arguments(
