@@ -127,7 +127,7 @@ def analyze(source: SourceFile) -> Analysis:
     outputs = collect_block_outputs(blocks)
     problems = [each for each in found if isinstance(each, Diagnostic)]
     problems += [*check_unmarked(module, found), *directives.problems]
-    problems += [*check(module, blocks, outputs), *check_outputs(module.source, blocks, outputs)]
+    problems += [*check(module, blocks, outputs), *check_outputs(source, blocks)]
     diagnostics = tuple(sorted(set(filter_ignored(problems, source, directives, blocks))))
     if not has_marker:
         unmarked = (found for found in diagnostics if found.code == "NJ103")

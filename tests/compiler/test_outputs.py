@@ -37,8 +37,10 @@ USED = [
     "for z in xs:\n    [[Add <z> to <:n>, which starts at <x>.]]\n    print(n)",
     "for z in xs:\n    [[<n>]]\n    [[<:n>]]",
     "def g():\n    return n\n[[<:n>]]\nreturn g",
+    "def g():\n    [[<n>]]\n[[<:n>]]\nreturn g",
+    "[[<:n>]]\nreturn locals()",
 ]
-UNUSED = ["[[<:n>]]", "[[Change <x> to be <:x>.]]", "[[<n>]]\nn = 1\n[[<:n>]]"]
+UNUSED = ["[[<:n>]]", "[[Put the n into <:n>.]]\nprint(no, x.ñ)", "[[<:n>]]\n[[<:n>]]"]
 
 
 @pytest.mark.parametrize("body", USED)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from njc.compiler.analysis.authority import Authority, find_read_type
+from njc.compiler.analysis.authority import Authority
 from njc.compiler.analysis.inference import TypeReader
 from njc.compiler.analysis.modes import answers_with_data
 from njc.compiler.frontend.blocks import NaturalBlock
@@ -79,7 +79,7 @@ def _find_problems(
             (used if isinstance(node.ctx, ast.Load) else bound).add(ast.unparse(node))
     for path in block.reads:
         root = path.partition(".")[0]
-        typed = find_read_type(path, block, types)[0]
+        typed = types.read_type(path, block)[0]
         is_fixed = root in list_targets(loop) or (typed is not None and types.is_read_only(typed))
         if not {root, path}.isdisjoint(bound):
             way = "assign it behind the loop, or compute the values before it"

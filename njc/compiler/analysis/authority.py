@@ -226,7 +226,7 @@ def _find_input_obstacle(
     if _is_type(root, scope, types):
         yield from _find_class_obstacle(root, attributes, block, types)
         return
-    typed, owner = find_read_type(path, block, types)
+    typed, owner = types.read_type(path, block)
     if typed is not None:
         if (changeable := types.find_changeable(typed)) is not None:
             yield ChangeableInput(path, typed, changeable, types)
@@ -251,26 +251,6 @@ def _make_method_obstacle(path: str, method: str) -> Obstacle:
     return Obstacle(f"it may call `{method}` through `{path}`", remedy, is_call=True)
 
 
-def find_read_type(
-    path: str, block: NaturalBlock, types: TypeReader
-) -> tuple[Typed | None, Typed | None]:
-    """Return the type at the end of a path, and the type of the object with the last attribute."""
-    root, *attributes = path.split(".")
-    name = ast.Name(root, ast.Load())
-    if attributes:
-        itself = types.expand(Typed(name, block.scope))
-        if (found := types.class_of_type(itself)) is not None:
-            return _find_member_type(found, attributes, types), None
-    typed = types.infer(name, block.scope)
-    if typed is None and root in block.binds:
-        typed = types.declared_type(root, block.scope)
-    owner = typed
-    for attribute in attributes:
-        owner = typed
-        typed = types.find_field_type(typed, attribute) if typed is not None else None
-    return typed, owner
-
-
 def _find_class_obstacle(
     root: str, attributes: list[str], block: NaturalBlock, types: TypeReader
 ) -> Iterator[Obstacle]:
@@ -282,7 +262,7 @@ def _find_class_obstacle(
             yield Obstacle(f"it may change `{path}`, whose type is not known", "")
         return
     yield from _find_exception_obstacle(found, root, types)
-    typed = _find_member_type(found, attributes, types)
+    typed = types.find_member_type(found, attributes)
     if not any(map(is_exception_name, types.list_base_names(found))):
         method = types.find_public_method(found, of_class=True) if not attributes else None
         if method or (method := types.find_method(typed) if typed is not None else None):
@@ -292,15 +272,6 @@ def _find_class_obstacle(
         kind = "class attribute" if attributes else "class"
         remedy = f"{ANSWER_REMEDY}, if it only reads `{path}`"
         yield Obstacle(f"it may change the {kind} `{path}`", remedy)
-
-
-def _find_member_type(
-    found: ClassDefinition, attributes: list[str], types: TypeReader
-) -> Typed | None:
-    """Return the type of a member of an enum; None for other attributes of a class."""
-    is_enum = any(base.startswith("enum.") for base in types.list_base_names(found))
-    is_member = is_enum and len(attributes) == 1
-    return Typed(ast.Name(found[0].name, ast.Load()), found[1]) if is_member else None
 
 
 def _list_rest_parameters(block: NaturalBlock) -> list[str]:

@@ -17,7 +17,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 
 from njc.compiler.analysis.annotations import find_hidden_names, unquote_inside
-from njc.compiler.analysis.authority import ANSWER_REMEDY, Authority, find_read_type
+from njc.compiler.analysis.authority import ANSWER_REMEDY, Authority
 from njc.compiler.analysis.check import suggest_name
 from njc.compiler.analysis.containment import find_uncontained
 from njc.compiler.analysis.control_words import (
@@ -105,7 +105,7 @@ def _check_changes(
     references = {each.start - shift: each for each in block.references if not each.writes}
     for found in _CHANGES.finditer(block.marked_words):
         path = references[found.start("object")].path
-        typed = find_read_type(path, block, types)[0]
+        typed = types.read_type(path, block)[0]
         can_set = "." in path and authority.effects != "answer"
         if typed is None or can_set or path in block.writes or types.find_changeable(typed):
             continue

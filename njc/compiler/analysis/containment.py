@@ -19,7 +19,6 @@ import ast
 from collections.abc import Collection, Iterator
 from itertools import chain
 
-from njc.compiler.analysis.authority import find_read_type
 from njc.compiler.analysis.inference import TypeReader
 from njc.compiler.analysis.types import MAX_DEPTH, Typed
 from njc.compiler.frontend.blocks import NaturalBlock
@@ -107,7 +106,7 @@ def _find_inputs(
     """Yield the variables and modules that contained code would not have, or only as handles."""
     for path in dict.fromkeys((*block.reads, *block.writes)):
         root = path.partition(".")[0]
-        typed = [find_read_type(it, block, types)[0] for it in dict.fromkeys((root, path))]
+        typed = [types.read_type(it, block)[0] for it in dict.fromkeys((root, path))]
         if path in block.writes:
             typed.append(types.output_type(path, block.scope))
         names = (_find_library_class(it, types, own) for it in typed if it)

@@ -18,7 +18,7 @@ from functools import cached_property
 from njc.compiler.analysis.annotations import find_hidden_names, unquote
 from njc.compiler.analysis.expressions import ExpressionReader
 from njc.compiler.analysis.stated_outputs import find_stated_type
-from njc.compiler.analysis.types import MAX_DEPTH, Typed, make_builtin_type
+from njc.compiler.analysis.types import MAX_DEPTH, ClassDefinition, Typed, make_builtin_type
 from njc.compiler.frontend.blocks import NaturalBlock
 from njc.compiler.frontend.name_resolution import Definition, NameScope
 from njc.compiler.frontend.prompt_references import parse_type
@@ -62,6 +62,39 @@ class TypeReader(ExpressionReader):
     def _types_by_place(self) -> dict[tuple[str, str, NameScope, int], Typed | None]:
         return {}
 
+    def read_type(self, path: str, block: NaturalBlock) -> tuple[Typed | None, Typed | None]:
+        """Return the type at the end of a path that a block reads, and of the attribute's owner."""
+        place = (path, block.start)
+        if place not in self._types_by_path:
+            self._types_by_path[place] = self._find_read_type(path, block)
+        return self._types_by_path[place]
+
+    @cached_property
+    def _types_by_path(self) -> dict[tuple[str, int], tuple[Typed | None, Typed | None]]:
+        return {}
+
+    def _find_read_type(self, path: str, block: NaturalBlock) -> tuple[Typed | None, Typed | None]:
+        root, *attributes = path.split(".")
+        name = ast.Name(root, ast.Load())
+        if attributes:
+            itself = self.expand(Typed(name, block.scope))
+            if (found := self.class_of_type(itself)) is not None:
+                return self.find_member_type(found, attributes), None
+        typed = self.infer(name, block.scope)
+        if typed is None and root in block.binds:
+            typed = self.declared_type(root, block.scope)
+        owner = typed
+        for attribute in attributes:
+            owner = typed
+            typed = self.find_field_type(typed, attribute) if typed is not None else None
+        return typed, owner
+
+    def find_member_type(self, found: ClassDefinition, attributes: Sequence[str]) -> Typed | None:
+        """Return the type of a member of an enum; None for other attributes of a class."""
+        is_enum = any(base.startswith("enum.") for base in self.list_base_names(found))
+        is_member = is_enum and len(attributes) == 1
+        return Typed(ast.Name(found[0].name, ast.Load()), found[1]) if is_member else None
+
     def output_type(self, name: str, scope: NameScope) -> Typed | None:
         """Return an output's type: declared, or stated by the code after its blocks."""
         return self.declared_type(name, scope) or self.stated_type(name, scope)
@@ -80,6 +113,10 @@ class TypeReader(ExpressionReader):
             self._stated_types[place] = self._find_stated_type(name, scope)
         return self._stated_types[place]
 
+    @cached_property
+    def _stated_types(self) -> dict[tuple[NameScope, str], Typed | None]:
+        return {}
+
     def _find_stated_type(self, name: str, scope: NameScope) -> Typed | None:
         home = self.find_home(name, scope)
         is_declared = self.find_type_in_prompts(name, scope) or self.find_annotation(name, scope)
@@ -93,10 +130,6 @@ class TypeReader(ExpressionReader):
         typed = self._read_annotation(found, scope)
         is_open = typed is None or self.name_of(self.expand(typed)) in _OPEN_TYPES
         return None if is_open else typed
-
-    @cached_property
-    def _stated_types(self) -> dict[tuple[NameScope, str], Typed | None]:
-        return {}
 
     def _read_annotation(self, found: Typed | None, scope: NameScope) -> Typed | None:
         """Return an annotation without quotes, if its names mean the same in a scope."""

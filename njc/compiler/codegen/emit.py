@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from typing import assert_never
 
@@ -37,10 +38,9 @@ from njc.compiler.codegen.lower import (
     list_loops,
 )
 from njc.compiler.frontend.blocks import NaturalBlock
-from njc.compiler.frontend.name_resolution import Definition, find_first_line
+from njc.compiler.frontend.name_resolution import Definition, find_first_line, list_children
 from njc.compiler.frontend.parse import Module
 from njc.compiler.frontend.source import SourceFile, count_opening_lines, find_string_tokens
-from njc.compiler.frontend.walking import walk_lines
 from njrt.data.private_names import mangle
 from njrt.data.records import record
 
@@ -127,12 +127,23 @@ def _reads_attributes(module: Module, names: Collection[str]) -> bool:
     lines: Sequence[int] = range(1, len(source.line_starts) + 1)
     if source.text.isascii():  # otherwise, a name may be written in more than one way
         lines = [source.place(found.start())[0] for found in followed_by_dot.finditer(source.text)]
-    return any(
-        isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and node.value.id in names
-        for node, _ in walk_lines(module.tree, lines)
+    waiting: list[ast.AST] = [module.tree] if lines else []
+    while waiting:
+        match node := waiting.pop():
+            case ast.Attribute(value=ast.Name(id=name)) if name in names:
+                return True
+        waiting += [child for child in list_children(node) if _is_on_lines(child, lines)]
+    return False
+
+
+def _is_on_lines(node: ast.AST, lines: Sequence[int]) -> bool:
+    """Return whether a node is on one of the lines, or has no place."""
+    if not isinstance(node, ast.stmt | ast.expr):
+        return True
+    first = bisect_left(
+        lines, find_first_line(node) if isinstance(node, Definition) else node.lineno
     )
+    return first < len(lines) and lines[first] <= (node.end_lineno or node.lineno)
 
 
 def _make_header_edit(

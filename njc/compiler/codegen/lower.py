@@ -30,7 +30,6 @@ from njc.compiler.codegen.output_types import (
     OutputTypes,
     find_chosen_outputs,
     find_output_types,
-    format_stated_type,
 )
 from njc.compiler.frontend.blocks import NaturalBlock
 from njc.compiler.frontend.name_resolution import (
@@ -166,6 +165,7 @@ def lower(
     declared: set[tuple[NameScope, str]] = set()
     for block, authority, contract in zip(blocks, authorities, contracts, strict=True):
         scope = block.scope
+        types = find_output_types(block, authority.labels, definitions)
         fresh = [
             (name, stored)
             for name in block.binds
@@ -176,14 +176,14 @@ def lower(
         declarations: list[str] = []
         for name, _ in fresh:
             type_ = definitions.find_type_in_prompts(name, scope)
-            type_ = type_ or format_stated_type(name, scope, definitions)
+            type_ = type_ or types.by_path.get(name)
             declarations += _make_declaration(name, scope, type_ or f"{aliases.runtime}.Any")
         yield LoweredBlock(
             block,
             tuple(declarations),
             f"await {aliases.runtime}.arun" if block.scope.is_async else f"{aliases.runtime}.run",
             (
-                *_build_arguments(block, authority, contract, definitions, path, project),
+                *_build_arguments(block, authority, contract, types, definitions, path, project),
                 *(Argument(f"ahead={name}") for _, name in list_loops(block, aliases.runtime)),
             ),
             tuple(_build_except_clauses(block, authority, aliases, definitions)),
@@ -218,6 +218,7 @@ def _build_arguments(
     block: NaturalBlock,
     authority: Authority,
     contract: BlockContract,
+    types: OutputTypes,
     definitions: TypeReader,
     path: str,
     project: Options,
@@ -229,18 +230,7 @@ def _build_arguments(
     shared = [name for name in block.names if name not in own]
     shared += [name for name in ("__class__", me) if me and name and name not in shared]
     yield Argument("lambda: (", tuple(shared), ")")
-    if block.writes:
-        yield _make_text_argument("writes", block.writes)
-    roots = {path.partition(".")[0] for path in block.reads}
-    if reread := [path for path in block.writes if path in roots or path in block.reads]:
-        yield _make_text_argument("reads", reread)
-    if (types := find_output_types(block, authority.labels, definitions)).by_path:
-        items = (f"{format_literal(path)}: {text}" for path, text in types.by_path.items())
-        yield Argument(f"types={make_lambda(types)}: {{", tuple(items), "}")
-    if used := _list_used_imports(block, definitions):
-        yield _make_text_argument("uses", used)
-    if parts := _list_parts(block, definitions):
-        yield _make_text_argument("parts", parts)
+    yield from _build_path_arguments(block, types, definitions)
     if authority.labels:
         yield _make_text_argument("labels", authority.labels)
     if contract.texts:
@@ -274,6 +264,24 @@ def _build_arguments(
         f'"{name}": {format_literal(value)}' for name, value in list_given_options(project)
     ]:
         yield Argument("project={", tuple(settings), "}")
+
+
+def _build_path_arguments(
+    block: NaturalBlock, types: OutputTypes, definitions: TypeReader
+) -> Iterator[Argument]:
+    """Yield the arguments that name the block's variables and their parts."""
+    if block.writes:
+        yield _make_text_argument("writes", block.writes)
+    roots = {path.partition(".")[0] for path in block.reads}
+    if reread := [path for path in block.writes if path in roots or path in block.reads]:
+        yield _make_text_argument("reads", reread)
+    if types.by_path:
+        items = (f"{format_literal(path)}: {text}" for path, text in types.by_path.items())
+        yield Argument(f"types={make_lambda(types)}: {{", tuple(items), "}")
+    if used := _list_used_imports(block, definitions):
+        yield _make_text_argument("uses", used)
+    if parts := _list_parts(block, definitions):
+        yield _make_text_argument("parts", parts)
 
 
 def _build_namespace_arguments(

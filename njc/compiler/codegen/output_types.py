@@ -14,7 +14,6 @@ import ast
 from collections.abc import Callable, Mapping, Sequence, Set
 
 from njc.compiler.analysis.annotations import unquote_inside
-from njc.compiler.analysis.authority import find_read_type
 from njc.compiler.analysis.inference import TypeReader
 from njc.compiler.analysis.json_compatibility import find_json_problem
 from njc.compiler.analysis.read_only import list_parts
@@ -60,7 +59,7 @@ def find_output_types(block: NaturalBlock, labels: Sequence[str], types: TypeRea
             said[path] = _unquote(text, scope, types)
         elif path not in said and (annotation := _find_annotation(path, scope, types)) is not None:
             said[path] = format_annotation(annotation)
-        elif path not in said and (text := format_stated_type(path, scope, types)):
+        elif path not in said and (text := _format_stated_type(path, scope, types)):
             said[path] = text
     if "return" in labels and (returned := find_return_type(scope, types)):
         said["return"] = returned
@@ -83,7 +82,7 @@ def find_chosen_outputs(block: NaturalBlock, types: TypeReader) -> list[str]:
 
     They are not frozen, have methods, or are made by code of their class.
     """
-    read = (find_read_type(path, block, types)[0] for path in block.reads)
+    read = (types.read_type(path, block)[0] for path in block.reads)
     held = {found[0] for typed in read if typed for found, _ in types.walk_classes(typed)}
     outputs = {path: types.output_type(path, block.scope) for path in block.binds if held}
     return [path for path, typed in outputs.items() if typed and _holds_chosen(typed, held, types)]
@@ -131,7 +130,7 @@ def _find_annotation(name: str, scope: NameScope, types: TypeDefinitions) -> ast
     return None
 
 
-def format_stated_type(name: str, scope: NameScope, types: TypeReader) -> str | None:
+def _format_stated_type(name: str, scope: NameScope, types: TypeReader) -> str | None:
     """Return the text of the type that the code after an output's blocks states, or None."""
     if (typed := types.stated_type(name, scope)) is None:
         return None

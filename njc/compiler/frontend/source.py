@@ -18,7 +18,7 @@ import io
 import re
 import tokenize
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +27,6 @@ from operator import add
 
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 _NEWLINE_BYTES = re.compile(_NEWLINE.pattern.encode())
-_WORD = re.compile(r"[^\W\d]\w*")
 _CODING_COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+", re.ASCII)
 
 
@@ -104,15 +103,6 @@ class SourceFile:
     @cached_property
     def _is_ascii(self) -> bool:
         return self.text.isascii()
-
-    @cached_property
-    def lines_by_word(self) -> Mapping[str, Sequence[int]]:
-        """The numbers of the lines that contain each word, in order; only for pure ASCII texts."""
-        lines: dict[str, list[int]] = {}
-        for number, line in enumerate(_NEWLINE.split(self.text), 1):
-            for word in set(_WORD.findall(line)):
-                lines.setdefault(word, []).append(number)
-        return lines
 
     def line(self, number: int) -> str:
         """Return the text of a line, numbered from 1, with its line end."""
