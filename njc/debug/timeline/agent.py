@@ -94,7 +94,7 @@ class Agent:
         is_new = isinstance(event, Began | Ended) or (
             isinstance(event, Performed) and not self._pending[event.run]
         )
-        with paused(), self._lock:  # the debugger's time does not count
+        with paused(everywhere=True), self._lock:  # the debugger's time does not count
             if isinstance(event, Performed) and not is_new:
                 self._pending[event.run] -= 1
             (self._arrive if is_new else self._add)(line, {"trace": text}, event.run)
@@ -106,7 +106,7 @@ class Agent:
         if self._is_detached or self._is_evaluating():
             return Accept()
         effect = effect_to_json(pending.effect)
-        with paused(), self._lock:
+        with paused(everywhere=True), self._lock:
             self._pending[pending.run] += 1
             message = {"pending": {"run": pending.run, "turn": pending.turn, "effect": effect}}
             self._arrive(PendingLine(pending.run, pending.turn, effect), message, pending.run)

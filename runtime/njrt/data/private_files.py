@@ -24,7 +24,6 @@ import json
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -151,22 +150,12 @@ def replacing(
 def create_private(path: Path) -> None:
     """Create an empty file unless it exists, and make it readable and writable for its user alone.
 
-    The file is never open under its name. On POSIX, a process that closes a file loses all its
-    locks on it, also for other connections to an SQLite database; other processes would then delete
-    the log that it writes to.
+    A file that exists is not opened. On POSIX, a process that closes a file loses all its locks on
+    it, also for other connections to an SQLite database; other processes would then delete the log
+    that it writes to.
     """
-    if not path.exists():
-        place = path.resolve()
-        handle, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)  # mode 0600
-        os.close(handle)
-        try:
-            os.link(name, place)
-        except FileExistsError:
-            pass  # created by another thread or process
-        except OSError:  # a file system without links
-            os.close(open_private(place, os.O_RDWR))
-        finally:
-            os.unlink(name)
+    with suppress(FileExistsError):
+        os.close(_open_handle(path.resolve(), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     with suppress(OSError):
         if stat.S_ISREG(path.stat().st_mode):
             path.chmod(0o600)

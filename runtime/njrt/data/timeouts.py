@@ -74,9 +74,12 @@ watches: Stack[Stopwatch] = Stack("njrt.data.timeouts")
 
 
 @contextmanager
-def paused() -> Iterator[None]:
-    """Exclude the time inside from the limits around it; those of other code continue."""
-    around = watches.here()
+def paused(everywhere: bool = False) -> Iterator[None]:
+    """Exclude the time inside from the limits around it; those of other code continue.
+
+    If the code inside makes all others wait, such as an event loop's, it pauses them `everywhere`.
+    """
+    around = watches.list_everywhere() if everywhere else watches.here()
     for watch in around:
         watch.pause(1)
     try:

@@ -191,17 +191,12 @@ class PydanticAI(RemoteModel):
 def infer_model(name: str) -> AIModel:
     """Return the model object of a name; raise an error that says what is missing."""
     from pydantic_ai import models
-    from pydantic_ai.exceptions import UserError
 
     try:
         return models.infer_model(name)
     except Exception as error:  # such as no SDK, no credentials or no region
-        kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
-        text = f"cannot use model `pydantic-ai:{name}`: {kind}{shorten_message(str(error))}"
-        if isinstance(error, ImportError):
-            vendor = name.partition(":")[0]
-            text += f'; install it with: pip install "pydantic-ai-slim[{vendor}]"'
-        raise ConfigurationError(text) from None
+        problem = f"{type(error).__name__}: {shorten_message(str(error))}"
+        raise ConfigurationError(f"cannot use model `pydantic-ai:{name}`: {problem}") from None
 
 
 # ── messages and replies in PydanticAI's form, and back ──────────────────────────────────────────

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from contextvars import Context
 from pathlib import Path
 
 import pytest
@@ -236,6 +237,15 @@ def test_a_paused_watch_does_not_count() -> None:
             assert watch.read() == 1
         now += 1
         assert watch.read() == 2
+
+        def wait(everywhere: bool) -> None:
+            nonlocal now
+            with paused(everywhere):
+                now += 1
+
+        for everywhere in (False, True):
+            Context().run(wait, everywhere)
+        assert watch.read() == 3
 
     def think() -> str:
         with paused():

@@ -329,8 +329,9 @@ def test_a_name_that_cannot_be_used_says_why(name, kind, words, monkeypatch):
 
 
 def test_a_vendors_missing_sdk_names_the_package(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pydantic_ai.models.groq", None)
-    monkeypatch.setitem(sys.modules, "pydantic_ai.providers.groq", None)
+    for module in ("models", "providers"):
+        monkeypatch.delitem(sys.modules, f"pydantic_ai.{module}.groq", raising=False)
+    monkeypatch.setitem(sys.modules, "groq", None)
     with pytest.raises(ConfigurationError, match=r'pip install "pydantic-ai-slim\[groq\]"'):
         infer_model("groq:llama-3.3-70b-versatile")
 

@@ -137,7 +137,7 @@ class RunGate:
         try:
             await self._check_ending(call)
             pending = self._prepare(call)
-            with open_gate(None, call.is_async), paused():
+            with open_gate(None, call.is_async), paused(everywhere=not call.is_async):
                 try:
                     await self._decide(call, pending)
                 except PermissionError:

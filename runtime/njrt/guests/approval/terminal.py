@@ -35,6 +35,7 @@ from njrt.data.decisions import (
     check_edit,
 )
 from njrt.data.message_json import hash_json
+from njrt.data.timeouts import paused
 from njrt.effects import CHANGES, Effect, Run, Touch
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.execution.gates import get_gated_name
@@ -119,7 +120,8 @@ class Approval:
             if not self._terminal.is_interactive():
                 raise _make_error(pending, "there is no terminal: run the program on one")
             try:
-                return self._ask(pending)
+                with paused(everywhere=True):  # an event loop waits
+                    return self._ask(pending)
             except EndOfInputError:
                 raise _make_error(pending, "the input has ended (Ctrl-D): type a letter") from None
 
