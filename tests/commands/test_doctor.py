@@ -139,7 +139,7 @@ def test_offline_asks_nobody(doctor: Doctor) -> None:
     ("environ", "check", "part", "code"),
     [
         ({}, "model", "no model is configured; set one of ANTHROPIC_API_KEY", 2),
-        ({"NJC_MODEL": "gpt-4.1"}, "model", "did you mean `openai/gpt-4.1`?", 2),
+        ({"NJC_MODEL": "gpt-4.1"}, "model", "write openai/NAME", 2),
         ({"NJC_MODEL": "openai/gpt-4.1"}, "key", "OPENAI_API_KEY is not set; set it", 2),
         (
             {"NJC_CACHE": "perhaps", "NJC_RECORD": "none"},

@@ -23,11 +23,13 @@ import time
 import types
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
+from operator import is_not
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from njrt.data.context import ContextMark, Stack, free_in_child
+from njrt.data.context import ContextMark, free_in_child
 
 if TYPE_CHECKING:
     import asyncio
@@ -45,7 +47,7 @@ _CLOCK_ERROR: Final = 0.001
 
 
 class Stopwatch:
-    """Measures what a limit counts: the seconds since its start, but for those in `paused`."""
+    """Measures what a limit counts: the seconds since it was made, but for those in `paused`."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._began = clock, clock()
@@ -55,6 +57,15 @@ class Stopwatch:
     def read(self) -> float:
         """Return the seconds so far."""
         return (self._paused_at if self._pauses else self._clock()) - self._began
+
+    def open(self) -> None:
+        """Let `paused` find this watch, from here on and in this context, until it is closed."""
+        _around.set((*_around.get(), self))
+        _open_watches[self] = None
+
+    def close(self) -> None:
+        _open_watches.pop(self, None)
+        _around.set(tuple(filter(partial(is_not, self), _around.get())))
 
     def pause(self, change: int) -> None:
         """Add a pause, or with -1 end one: the watch goes on once all have ended."""
@@ -69,8 +80,10 @@ class Stopwatch:
 
 _watch_lock = free_in_child(threading.Lock())
 
-watches: Stack[Stopwatch] = Stack("njrt.data.timeouts")
-"""The watches of all limits of time around this point."""
+_around: ContextVar[tuple[Stopwatch, ...]] = ContextVar("njrt.data.timeouts", default=())
+"""The open watches of the limits of time around this point."""
+_open_watches: dict[Stopwatch, None] = {}
+"""The open watches of this process."""
 
 
 @contextmanager
@@ -79,7 +92,7 @@ def paused(everywhere: bool = False) -> Iterator[None]:
 
     If the code inside makes all others wait, such as an event loop's, it pauses them `everywhere`.
     """
-    around = watches.list_everywhere() if everywhere else watches.here()
+    around = list(_open_watches) if everywhere else _around.get()
     for watch in around:
         watch.pause(1)
     try:
@@ -116,12 +129,16 @@ def call_with_timeout(seconds: float | None, action: Callable[[], T]) -> T:
     if seconds is None or sys.platform == "emscripten":  # browsers: there are no threads
         return action()
     call, mark = _Call(threading.get_ident(), seconds), ContextMark()
+    around = _around.get()
     try:
         try:
             _timer.add(call)
-            with watches.opened(call.watch):
-                result = action()
+            _around.set((*around, call.watch))
+            _open_watches[call.watch] = None
+            result = action()
         finally:
+            _open_watches.pop(call.watch, None)
+            _around.set(around)
             call.is_ending = True
             _timer.remove(call)
     except BaseException as error:
@@ -179,15 +196,16 @@ async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, An
         alarm.next = loop.call_later(_GRACE_SECONDS, ring)
 
     alarm.next = loop.call_later(seconds, ring)
+    alarm.watch.open()
     try:
-        with watches.opened(alarm.watch):
-            return await _drive_steps(coroutine, alarm)
+        return await _drive_steps(coroutine, alarm)
     except (asyncio.CancelledError, DeadlineExceeded) as error:
         is_ours = alarm.rung > 0 and task.cancelling() - alarm.rung <= cancelled
         if isinstance(error, DeadlineExceeded) or is_ours:
             raise DeadlineExceeded(_format_timeout(seconds)) from None
         raise
     finally:
+        alarm.watch.close()
         alarm.next.cancel()
         for _ in range(alarm.rung):
             task.uncancel()

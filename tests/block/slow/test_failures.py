@@ -54,8 +54,8 @@ def test_no_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("environ", "parts"),
     [
-        ({"NJC_MODEL": "gpt-4.1"}, ["no vendor is known", "did you mean `openai/gpt-4.1`?"]),
-        ({"NJC_MODEL": "opnai/gpt-4.1"}, ["did you mean `openai/gpt-4.1`?"]),
+        ({"NJC_MODEL": "gpt-4.1"}, ["no vendor is known", "write openai/NAME"]),
+        ({"NJC_MODEL": "opnai/gpt-4.1"}, ["write openai/NAME"]),
         ({"NJC_EFFECTS": "every"}, ["NJC_EFFECTS", "direct"]),
         ({"NJC_RECORD": "often"}, ["NJC_RECORD must be off, MODE or MODE:PATH"]),
     ],

@@ -21,7 +21,7 @@ from njrt.data.context import Stack, allow_one_entry
 from njrt.data.options import Options
 from njrt.data.options.numbers import describe_number, is_limit
 from njrt.data.records import fields, record, replace
-from njrt.data.timeouts import Stopwatch, watches
+from njrt.data.timeouts import Stopwatch
 from njrt.errors import (
     CallLimitError,
     ConfigurationError,
@@ -288,5 +288,9 @@ def limit(
     limits = Limits(effects=effects, calls=calls, seconds=seconds, tokens=tokens, usd=usd)
     check_limits(limits)
     meter = Meter(limits, clock or time.monotonic, option=option)
-    with _open_meters.opened(meter), watches.opened(meter.watch):
-        yield meter
+    meter.watch.open()
+    try:
+        with _open_meters.opened(meter):
+            yield meter
+    finally:
+        meter.watch.close()
