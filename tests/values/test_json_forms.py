@@ -414,7 +414,7 @@ class Step(NamedTuple):
          'Leaf, where Leaf is {"text": string, "more" (may be left out): [Leaf, ...]}'),
         (list[Leaf], [{"text": "a"}], None),
         (Folder, {"name": "a", "file": {"folder": {"name": "b", "file": None}}},
-         'Folder, where Folder is {"name": string, "file" (may be left out): File | null}; File is {"folder": Folder}'),
+         'Folder, where Folder is {"name": string, "file" (may be left out): {"folder": Folder} | null}'),
         (dict[str, File | None], {"x": {"folder": {"name": "b"}}, "y": None}, None),
         (Tree, {"value": 1, "children": []}, 'Tree, where Tree is {"value": integer, "children": [Tree, ...]}'),
     ],

@@ -187,31 +187,20 @@ def describe_schema(schema: Json) -> str:
     named: dict[str, str] = {}
 
     def refer(name: str) -> str:
-        if name not in definitions or name in named:
+        if name not in definitions:
             return name
         if name not in written:
-            if is_recursive := _is_recursive(name, definitions):
-                named[name] = ""
+            written[name] = ""
             text = _describe(definitions[name], refer)
-            is_shared = is_recursive or (counts[name] > 1 and len(text) > _MIN_SHARED)
+            is_shared = name in named or (counts[name] > 1 and len(text) > _MIN_SHARED)
             (named if is_shared else written)[name] = text
-        return written.get(name, name)
+        elif not written[name]:  # inside of itself, or written by its name
+            named.setdefault(name, "")
+        return written[name] or name
 
     text = _describe(schema, refer)
     meanings = [f"{name} is {named[name]}" for name in counts if name in named]
     return f"{text}, where {'; '.join(meanings)}" if meanings else text
-
-
-def _is_recursive(name: str, definitions: Json) -> bool:
-    """Return whether a definition refers to itself, perhaps through others."""
-    found: set[str] = set()
-    waiting = [name]
-    while waiting:
-        inner = definitions.get(waiting.pop(), {})
-        new = {part for part in _list_references(inner) if part not in found}
-        found |= new
-        waiting += new
-    return name in found
 
 
 def _list_references(schema: Json) -> list[str]:

@@ -42,7 +42,6 @@ from njrt.values.json_forms import (
     make_json_form,
     move_definitions,
 )
-from njrt.values.json_unions import flatten_alternatives
 from njrt.values.rendering.redaction import Redactor
 
 Asker = Callable[..., UserValue]
@@ -274,20 +273,11 @@ def read_answer(reply: Reply, form: JsonForm | None) -> UserValue:
         answer = text
     if not (isinstance(answer, dict) and answer.keys() == {"value"}):
         return form.decode(answer)
-    # The value in an object with `value`, or the object if its type has that name; likelier first.
-    inner = answer["value"]
-    parts = list(flatten_alternatives([form.schema], form.schema))
-    known = {name for part in parts for name in part.get("properties", ())}
-    takes_any = any(part.get("additionalProperties", "properties" not in part) for part in parts)
-    if not ("value" in known or takes_any):
-        return form.decode(inner)
-    is_own = "value" in known and not (isinstance(inner, dict) and inner.keys() <= known)
-    first, other = (answer, inner) if is_own and len(parts) == 1 else (inner, answer)
     try:
-        return form.decode(first)
+        return form.decode(answer["value"])
     except ValueError:
-        with suppress(ValueError):
-            return form.decode(other)
+        with suppress(ValueError):  # the type itself has the one name `value`
+            return form.decode(answer)
         raise
 
 
