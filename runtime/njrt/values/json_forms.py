@@ -33,7 +33,6 @@ from njrt.values.json_choices import ChoiceReader
 from njrt.values.json_unions import (
     MEMBERS,
     NUMBERED,
-    OPTIONAL,
     JsonValue,
     find_equal_alternatives,
     get_reference_name,
@@ -239,9 +238,9 @@ def _describe(schema: Json, refer: Callable[[str], str]) -> str:
         return refer(get_reference_name(schema))
     match schema.get("type"):
         case "object" if "properties" in schema:
-            notes = dict.fromkeys(schema.get(OPTIONAL, ()), " (may be left out)")
+            required = schema.get("required", ())
             inner = [
-                f'"{name}"{notes.get(name, "")}: {_describe(part, refer)}{_format_default(part)}'
+                _describe_property(name, part, name in required, refer)
                 for name, part in schema["properties"].items()
             ]
             return f"{{{', '.join(inner)}}}"
@@ -260,11 +259,15 @@ def _describe(schema: Json, refer: Callable[[str], str]) -> str:
             return _SCALAR_DESCRIPTIONS.get(str(kind), "any value")
 
 
-def _format_default(schema: Json) -> str:
-    """Return the default of a field that may be left out, as ` = "medium"`."""
-    if "default" not in schema or "const" in schema:
-        return ""
-    return f" = {json.dumps(schema['default'], ensure_ascii=False)}"
+def _describe_property(
+    name: str, part: Json, is_required: bool, refer: Callable[[str], str]
+) -> str:
+    """Return a field, with its default as ` = "medium"` or the note that it may be left out."""
+    text = _describe(part, refer)
+    if "default" in part and "const" not in part:
+        return f'"{name}": {text} = {json.dumps(part["default"], ensure_ascii=False)}'
+    note = "" if is_required or "const" in part else " (may be left out)"
+    return f'"{name}"{note}: {text}'
 
 
 def describe_object(forms: Mapping[str, JsonForm]) -> str:
@@ -274,4 +277,6 @@ def describe_object(forms: Mapping[str, JsonForm]) -> str:
         name: move_definitions(form.schema_with_members, definitions)
         for name, form in forms.items()
     }
-    return describe_schema({"type": "object", "properties": parts, "$defs": definitions})
+    return describe_schema(
+        {"type": "object", "properties": parts, "required": [*parts], "$defs": definitions}
+    )

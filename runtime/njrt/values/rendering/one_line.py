@@ -10,7 +10,6 @@ Of the program's own code, only handwritten `__repr__` methods run, under a time
 
 from __future__ import annotations
 
-import array
 import gc
 import re
 import types
@@ -244,24 +243,6 @@ def _write_view(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     )
 
 
-def _write_array(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
-    length = array.array.__len__(value)
-    if exact and length > (room if writer.is_whole else MAX_SHOWN_ITEMS):
-        raise DoesNotFit
-    start = slice(None if exact else MAX_SHOWN_ITEMS)
-    items = (("", item) for item in array.array.__getitem__(value, start))
-    return writer.write_row(f"array('{value.typecode}', [", items, length, "])", room, exact)
-
-
-def _write_bytearray(writer: ValueWriter, value: bytearray, room: int, exact: bool) -> str:
-    start = bytes(memoryview(value)[: room + 1])
-    if exact and len(start) > room:
-        raise DoesNotFit
-    return (
-        f"{get_class_name(type(value))}({SCALAR_WRITERS[bytes](writer, start, room - 11, exact)})"
-    )
-
-
 _write_function = _make_plain_writer(
     lambda value: f"<{describe_function_kind(value)} {get_function_name(value)}>"
 )
@@ -343,8 +324,6 @@ TYPE_WRITERS: dict[type, WriteFunction] = {
     set: _make_set_writer(set),
     frozenset: _make_set_writer(frozenset),
     dict: _write_dict,
-    bytearray: _write_bytearray,
-    array.array: _write_array,
     type({}.keys()): _write_view,
     type({}.values()): _write_view,
     type({}.items()): _write_view,
