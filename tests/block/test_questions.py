@@ -111,14 +111,6 @@ ANSWERS: list[tuple[Any, Any, Any]] = [
     (Named, {"value": "a"}, {"value": "a"}),
     (Unrelated, {"count": 3}, Unrelated(count=3)),
     (dict[str, int], {"value": 1}, {"value": 1}),
-    ({"type": "object", "required": ["value"]}, {"value": 1}, {"value": 1}),
-    ({"$ref": "#/definitions/n", "definitions": {"n": {"type": "integer"}}}, 3, 3),
-    ({"type": "string", "enum": ["a"]}, "a", "a"),
-    (
-        {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
-        {"n": 1},
-        {"n": 1},
-    ),
 ]  # fmt: skip
 
 
@@ -174,12 +166,6 @@ def test_bare_words_are_understood() -> None:
         (int, "many", "unable to parse string as an integer"),
         (Literal["a"], "b", "Input should be 'a'"),
         (Point, '{"value": {"x": 1}}', "y: Field required"),
-        ({"type": "integer"}, "1.5", "the answer: 1.5 is not of type 'integer'"),
-        (
-            {"type": "array", "items": {"type": "boolean"}},
-            "[1]",
-            "the answer[0]: 1 is not of type 'boolean'",
-        ),
     ],
 )
 def test_what_does_not_fit_goes_back_once(schema: Any, wrong: str, words: str) -> None:
@@ -230,9 +216,6 @@ def test_options_of_the_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("schema", "answer", "value"), ANSWERS)
 def test_a_block_and_a_question_describe_a_type_alike(schema: Any, answer: Any, value: Any) -> None:
-    if isinstance(schema, dict):
-        return  # only questions have schemas
-
     def ask_block() -> Any:
         found: Any  # bound by the block
         njrt.run(
@@ -266,6 +249,5 @@ def test_what_json_does_not_carry_is_refused_before_a_call() -> None:
     for schema in (object(), Any, list[Any], object, Callable[[], int]):
         with pytest.raises(TypeError, match=r"has no JSON form: .*; ask for another type"):
             asked(schema=schema)
-    pytest.importorskip("jsonschema")
-    with pytest.raises(TypeError, match=r"'bogus' is not valid.*; ask with a valid JSON schema"):
-        asked(schema={"type": "bogus"})
+    with pytest.raises(TypeError, match="such as a `TypedDict`"):
+        asked(schema={"type": "string"})

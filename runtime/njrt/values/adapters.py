@@ -19,15 +19,10 @@ DeclaredType = Any
 
 @lru_cache(maxsize=256)
 def _make_adapter(declared: DeclaredType) -> Any:
-    from pydantic import ConfigDict, PydanticUserError, TypeAdapter
+    from pydantic import TypeAdapter
 
     checked = convert_typed_dicts(declared) if sys.version_info < (3, 12) else declared
-    try:
-        return TypeAdapter(checked)
-    except PydanticUserError as error:
-        if error.code == "typed-dict-version":
-            raise
-        return TypeAdapter(checked, config=ConfigDict())
+    return TypeAdapter(checked)
 
 
 def get_adapter(declared: DeclaredType) -> Any:
@@ -40,11 +35,17 @@ def get_adapter(declared: DeclaredType) -> Any:
 
 def convert_typed_dicts(declared: DeclaredType) -> DeclaredType:
     """Return a type with TypedDicts remade by typing_extensions, as pydantic needs before 3.12."""
-    made: dict[DeclaredType, DeclaredType] = {}
+    from typing_extensions import TypedDict, get_type_hints
 
-    def convert(kind: type) -> DeclaredType:
+    made: dict[Any, Any] = {}
+    make: Any = TypedDict
+
+    def convert(kind: Any) -> DeclaredType:
         if kind not in made and typing.is_typeddict(kind):
-            _convert_typed_dict(kind, made, convert)
+            made[kind] = make(kind.__name__, {})  # before its keys, as they may lead back
+            made[kind].__required_keys__ = kind.__required_keys__
+            for key, hint in get_type_hints(kind, include_extras=True).items():
+                made[kind].__annotations__[key] = convert_classes(hint, convert)
         return made.get(kind, kind)
 
     return convert_classes(declared, convert)
@@ -64,31 +65,7 @@ def convert_classes(
         return declared
     if origin in (Union, UnionType):
         return Union[converted]  # noqa: UP007
-    return origin[converted]
-
-
-def _convert_typed_dict(
-    declared: DeclaredType,
-    made: dict[DeclaredType, DeclaredType],
-    convert: Callable[[type], DeclaredType],
-) -> None:
-    """Remake a TypedDict; it is in `made` before its keys are converted, as they may lead back."""
-    from typing_extensions import TypedDict, get_type_hints
-
-    presence: tuple[Any, ...] = (typing.Required, typing.NotRequired)
-    make: Any = TypedDict
-    converted = make(declared.__name__, {})
-    made[declared] = converted
-    required: set[str] = set(declared.__required_keys__)
-    for key, hint in get_type_hints(declared, include_extras=True).items():
-        said: Any = typing.get_origin(hint)
-        if said in presence:
-            # String annotations miss `__required_keys__`.
-            required = required | {key} if said is typing.Required else required - {key}
-            (hint,) = typing.get_args(hint)
-        converted.__annotations__[key] = convert_classes(hint, convert)
-    converted.__required_keys__ = frozenset(required)
-    converted.__optional_keys__ = frozenset(converted.__annotations__) - required
+    return origin[converted if len(converted) > 1 else converted[0]]
 
 
 def format_validation_errors(error: Any, most: int = 3) -> str:

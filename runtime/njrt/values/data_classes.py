@@ -16,19 +16,25 @@ from njrt.values.introspection import VALUE_CLASSES, is_user_class, read_attribu
 
 
 def is_data_class(kind: type) -> bool:
-    """Return whether a class's objects are only their fields: frozen, without public methods."""
+    """Return whether a class's objects are only their shown fields: frozen, no public methods."""
     config = getattr(kind, "model_config", {})
     is_frozen = config.get("frozen") if hasattr(kind, "__pydantic_fields__") else is_record(kind)
     hooks = getattr(kind, "__pydantic_decorators__", None)
     groups = [getattr(hooks, each.name) for each in fields(hooks)] if hooks else []
     called_by_pydantic = {name for group in groups for name in group}
-    return bool(is_frozen) and not any(
-        isinstance(member, FunctionType | classmethod | staticmethod)
-        and (name == "__call__" or not name.startswith("_"))
-        and name not in called_by_pydantic
-        for base in kind.__mro__
-        if is_user_class(base)
-        for name, member in vars(base).items()
+    declared = getattr(kind, "__dataclass_fields__", getattr(kind, "__pydantic_fields__", {}))
+    is_shown = all(field.repr for field in declared.values())
+    return (
+        bool(is_frozen)
+        and is_shown
+        and not any(
+            isinstance(member, FunctionType | classmethod | staticmethod)
+            and (name == "__call__" or not name.startswith("_"))
+            and name not in called_by_pydantic
+            for base in kind.__mro__
+            if is_user_class(base)
+            for name, member in vars(base).items()
+        )
     )
 
 
@@ -56,13 +62,6 @@ def is_unchangeable(value: UserValue) -> bool:
 
 
 _UNCHANGEABLE = (type(None), bool, int, float, complex, str, bytes, range)
-
-
-def list_shown_fields(kind: Any) -> tuple[str, ...]:
-    """Return the fields of a data class that its `repr` shows."""
-    shown = getattr(kind, "__dataclass_fields__", getattr(kind, "__pydantic_fields__", {}))
-    named: tuple[str, ...] = getattr(kind, "_fields", ())
-    return named or tuple(name for name, field in shown.items() if field.repr)
 
 
 def has_own_constructor(made: type) -> bool:

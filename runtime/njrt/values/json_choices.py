@@ -17,7 +17,6 @@ from typing import Any
 
 from njrt.data.outcome import UserValue
 from njrt.messages import Json, WrittenFloat
-from njrt.values.adapters import get_adapter
 from njrt.values.json_unions import (
     DECIMAL,
     MEMBERS,
@@ -30,9 +29,6 @@ from njrt.values.json_unions import (
 
 Place = tuple[str, ...]
 """The names and indices that lead to a part of a value."""
-
-SAME = "x-same"
-"""The schema key for a class and the fields that distinguish its numbered objects."""
 
 _DATES = ("date", "date-time", "time")
 
@@ -47,7 +43,7 @@ class ChoiceReader:
     def read(self, value: JsonValue, schema: JsonValue, place: Place = ()) -> UserValue:
         """Replace texts of enum members, and numbers by the objects that they choose.
 
-        So are objects' fields if repeated in full. Other values are kept: pydantic converts them.
+        Other values are kept: pydantic converts them.
 
         Raises ValueError, with the place, for values that no type accepts: numbers that are not
         finite, text with lone surrogates, numbers in place of dates, names of fields that do not
@@ -79,11 +75,10 @@ class ChoiceReader:
         known, others = schema.get("properties", {}), schema.get("additionalProperties")
         check_names(value, schema, place)
         keys = schema.get("propertyNames")
-        pairs = {
+        return {
             self.read(name, keys, place): self.read(item, known.get(name, others), (*place, name))
             for name, item in value.items()
         }
-        return self.find_same(pairs, *schema[SAME]) if SAME in schema else pairs
 
     def read_number(self, value: JsonValue, kind: type, place: Place) -> UserValue:
         """Return the object with this number; raise ValueError for anything else."""
@@ -93,18 +88,6 @@ class ChoiceReader:
             message = f"{value!r} is not the number of an object of `{kind.__name__}`{known}"
             raise ValueError(at_place(message, place))
         return self.objects[value - 1]
-
-    def find_same(self, fields: Json, kind: type, names: Sequence[str]) -> UserValue:
-        """Return the known object with these fields, or a new one; the fields if they are unfit."""
-        try:
-            made = get_adapter(kind).validate_python(fields)
-        except ValueError:  # pydantic's own message has the place
-            return fields
-        for known in self.objects:
-            is_same = type(known) is type(made)
-            if is_same and all(getattr(known, name) == getattr(made, name) for name in names):
-                return known
-        return made
 
 
 def read_member(value: JsonValue, schema: Json, place: Place) -> UserValue:

@@ -33,7 +33,6 @@ from njrt.values.json_choices import ChoiceReader
 from njrt.values.json_unions import (
     MEMBERS,
     NUMBERED,
-    OPTIONAL,
     JsonValue,
     find_equal_alternatives,
     get_reference_name,
@@ -187,31 +186,20 @@ def describe_schema(schema: Json) -> str:
     named: dict[str, str] = {}
 
     def refer(name: str) -> str:
-        if name not in definitions or name in named:
+        if name not in definitions:
             return name
         if name not in written:
-            if is_recursive := _is_recursive(name, definitions):
-                named[name] = ""
+            written[name] = ""
             text = _describe(definitions[name], refer)
-            is_shared = is_recursive or (counts[name] > 1 and len(text) > _MIN_SHARED)
+            is_shared = name in named or (counts[name] > 1 and len(text) > _MIN_SHARED)
             (named if is_shared else written)[name] = text
-        return written.get(name, name)
+        elif not written[name]:  # inside of itself, or written by its name
+            named.setdefault(name, "")
+        return written[name] or name
 
     text = _describe(schema, refer)
     meanings = [f"{name} is {named[name]}" for name in counts if name in named]
     return f"{text}, where {'; '.join(meanings)}" if meanings else text
-
-
-def _is_recursive(name: str, definitions: Json) -> bool:
-    """Return whether a definition refers to itself, perhaps through others."""
-    found: set[str] = set()
-    waiting = [name]
-    while waiting:
-        inner = definitions.get(waiting.pop(), {})
-        new = {part for part in _list_references(inner) if part not in found}
-        found |= new
-        waiting += new
-    return name in found
 
 
 def _list_references(schema: Json) -> list[str]:
@@ -250,9 +238,9 @@ def _describe(schema: Json, refer: Callable[[str], str]) -> str:
         return refer(get_reference_name(schema))
     match schema.get("type"):
         case "object" if "properties" in schema:
-            notes = dict.fromkeys(schema.get(OPTIONAL, ()), " (may be left out)")
+            required = schema.get("required", ())
             inner = [
-                f'"{name}"{notes.get(name, "")}: {_describe(part, refer)}{_format_default(part)}'
+                _describe_property(name, part, name in required, refer)
                 for name, part in schema["properties"].items()
             ]
             return f"{{{', '.join(inner)}}}"
@@ -271,11 +259,15 @@ def _describe(schema: Json, refer: Callable[[str], str]) -> str:
             return _SCALAR_DESCRIPTIONS.get(str(kind), "any value")
 
 
-def _format_default(schema: Json) -> str:
-    """Return the default of a field that may be left out, as ` = "medium"`."""
-    if "default" not in schema or "const" in schema:
-        return ""
-    return f" = {json.dumps(schema['default'], ensure_ascii=False)}"
+def _describe_property(
+    name: str, part: Json, is_required: bool, refer: Callable[[str], str]
+) -> str:
+    """Return a field, with its default as ` = "medium"` or the note that it may be left out."""
+    text = _describe(part, refer)
+    if "default" in part and "const" not in part:
+        return f'"{name}": {text} = {json.dumps(part["default"], ensure_ascii=False)}'
+    note = "" if is_required or "const" in part else " (may be left out)"
+    return f'"{name}"{note}: {text}'
 
 
 def describe_object(forms: Mapping[str, JsonForm]) -> str:
@@ -285,4 +277,6 @@ def describe_object(forms: Mapping[str, JsonForm]) -> str:
         name: move_definitions(form.schema_with_members, definitions)
         for name, form in forms.items()
     }
-    return describe_schema({"type": "object", "properties": parts, "$defs": definitions})
+    return describe_schema(
+        {"type": "object", "properties": parts, "required": [*parts], "$defs": definitions}
+    )

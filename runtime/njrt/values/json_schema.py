@@ -17,9 +17,8 @@ from typing import Any, ClassVar
 from pydantic.json_schema import GenerateJsonSchema
 
 from njrt.messages import make_object_schema
-from njrt.values.data_classes import has_own_constructor, is_data_class, list_shown_fields
-from njrt.values.json_choices import SAME
-from njrt.values.json_unions import DECIMAL, MEMBERS, NAMED_TUPLE, NUMBERED, OPTIONAL
+from njrt.values.data_classes import has_own_constructor, is_data_class
+from njrt.values.json_unions import DECIMAL, MEMBERS, NAMED_TUPLE, NUMBERED
 
 
 class SchemaGenerator(GenerateJsonSchema):
@@ -37,7 +36,7 @@ class SchemaGenerator(GenerateJsonSchema):
         number = {"type": "integer", NUMBERED: kind, "description": f"n of {kind.__name__} #n"}
         if not is_data_class(kind):
             return number
-        return {"anyOf": [number, {**make(), SAME: (kind, list_shown_fields(kind))}]}
+        return {"anyOf": [number, make()]}
 
     def is_instance_schema(self, schema: Any) -> dict[str, Any]:
         return self.offer(schema["cls"], _refuse("its class declares no fields"))
@@ -62,11 +61,6 @@ class SchemaGenerator(GenerateJsonSchema):
         if type(dft) in (list, tuple) and any(isinstance(item, enum.Enum) for item in dft):
             return [self.encode_default(item) for item in dft]
         return super().encode_default(dft)
-
-    def typed_dict_schema(self, schema: Any) -> dict[str, Any]:
-        found = super().typed_dict_schema(schema)
-        names = found.get("properties", {}).keys() - found.get("required", ())
-        return {**found, OPTIONAL: sorted(names)} if names else found
 
     def field_is_present(self, field: Any) -> bool:
         return bool(field.get("init", True)) and super().field_is_present(field)

@@ -27,9 +27,6 @@ DECIMAL = "x-decimal"
 NAMED_TUPLE = "x-named-tuple"
 """The key that marks an object that pydantic makes from an array, too."""
 
-OPTIONAL = "x-optional"
-"""The key under which a TypedDict's schema holds the names that may be left out."""
-
 NUMBERED = "x-numbered"
 """The key under which a schema holds the class of the numbered objects that it chooses from."""
 

@@ -142,7 +142,7 @@ def _make_form_argument(name: str, form: JsonForm) -> Argument:
     """Return an argument that is JSON; unless it is a scalar, it may also be a reference."""
     strict = make_strict_schema(form.schema)
     schema = strict["properties"][REPLY]
-    shown = describe_schema(form.schema)
+    shown = describe_schema(form.schema_with_members)
     choices = schema.get("anyOf", [schema])
     is_scalar = all("enum" in each or each.get("type") in _SCALAR_TYPES for each in choices)
     if not is_scalar:

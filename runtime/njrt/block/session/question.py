@@ -11,7 +11,7 @@ model=...)` gives the function its place and options.
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -23,7 +23,7 @@ from njrt.block.session.session import Session, complete_error, open_session
 from njrt.block.session.settings import freeze_options
 from njrt.data.outcome import Outcome, Returned, UserValue
 from njrt.effects import AskModel, Effect, Refusal
-from njrt.errors import NaturalError, PolicyError, ReplyError, require_packages
+from njrt.errors import NaturalError, PolicyError, ReplyError
 from njrt.execution.scope.scope import Scope
 from njrt.messages import (
     ANSWER_DECODER,
@@ -34,7 +34,6 @@ from njrt.messages import (
     UserMessage,
     make_object_schema,
 )
-from njrt.values.json_choices import ChoiceReader
 from njrt.values.json_forms import (
     JsonForm,
     describe_object,
@@ -42,13 +41,12 @@ from njrt.values.json_forms import (
     make_json_form,
     move_definitions,
 )
-from njrt.values.json_unions import flatten_alternatives
 from njrt.values.rendering.redaction import Redactor
 
 Asker = Callable[..., UserValue]
 AsyncAsker = Callable[..., Awaitable[UserValue]]
 AnswerType = Any
-"""The expected answer: a type with a JSON form, or a JSON schema as a dict; None means text."""
+"""The expected answer: a type with a JSON form; None means text."""
 
 QUESTION_SYSTEM_PROMPT = """\
 You are a function in a running program. Answer the question with exactly what it asks for: no \
@@ -62,8 +60,8 @@ def llm(prompt: str, schema: AnswerType = None) -> UserValue:
     """Ask the model `prompt`; give text, or a value that fits `schema`.
 
     `schema` is a type with a JSON form (`bool`, an Enum, a dataclass, `dict[str, int]`, ...), as
-    for the outputs of blocks that answer, or a JSON schema. Raises `ReplyError` if the second
-    answer does not fit either.
+    for the outputs of blocks that answer. Raises `ReplyError` if the second answer does not fit
+    either.
     """
     return llm_at("")(prompt, schema)
 
@@ -176,47 +174,16 @@ class InnerQuestionRun(QuestionRun):
 # ── the conversation ─────────────────────────────────────────────────────────────────────────────
 
 
-class SchemaForm(JsonForm):
-    """The form given by a JSON schema."""
-
-    def decode(self, value: Any, objects: Sequence[UserValue] = ()) -> UserValue:
-        """Return the value itself; raise ValueError if it does not fit the schema."""
-        from jsonschema.exceptions import best_match
-        from jsonschema.validators import validator_for
-
-        problem = best_match(validator_for(self.schema)(self.schema).iter_errors(value))
-        if problem is not None:
-            place = problem.json_path.replace("$", "the answer", 1)
-            raise ValueError(f"{place}: {problem.message}")
-        return ChoiceReader({}).read(value, {})
-
-
 def make_question_form(wanted: AnswerType) -> JsonForm | None:
     """Return an answer's form; None for text. Raise TypeError for a type without a JSON form."""
     if wanted is None or wanted is str:
         return None
     if isinstance(wanted, Mapping):
-        check_schema(wanted)
-        return SchemaForm(wanted, wanted, wanted)
+        raise TypeError("a JSON schema is no type; ask for a type, such as a `TypedDict`")
     try:
         return make_json_form(wanted)
     except TypeError as error:
         raise TypeError(f"{wanted!r} has no JSON form: {error}; ask for another type") from None
-
-
-def check_schema(schema: Mapping[str, Any]) -> None:
-    """Raise TypeError if a JSON schema is not valid."""
-    require_packages(
-        "a schema given as a dict", "jsonschema", "jsonschema", otherwise="give a type"
-    )
-    from jsonschema.exceptions import SchemaError
-    from jsonschema.validators import validator_for
-
-    try:
-        validator_for(schema).check_schema(dict(schema))
-    except SchemaError as error:
-        place = error.json_path.replace("$", "the schema", 1)
-        raise TypeError(f"{place}: {error.message}; ask with a valid JSON schema") from None
 
 
 def ask_until_valid(prompt: str, form: JsonForm | None, session: Session) -> Conversation:
@@ -274,20 +241,11 @@ def read_answer(reply: Reply, form: JsonForm | None) -> UserValue:
         answer = text
     if not (isinstance(answer, dict) and answer.keys() == {"value"}):
         return form.decode(answer)
-    # The value in an object with `value`, or the object if its type has that name; likelier first.
-    inner = answer["value"]
-    parts = list(flatten_alternatives([form.schema], form.schema))
-    known = {name for part in parts for name in part.get("properties", ())}
-    takes_any = any(part.get("additionalProperties", "properties" not in part) for part in parts)
-    if not ("value" in known or takes_any):
-        return form.decode(inner)
-    is_own = "value" in known and not (isinstance(inner, dict) and inner.keys() <= known)
-    first, other = (answer, inner) if is_own and len(parts) == 1 else (inner, answer)
     try:
-        return form.decode(first)
+        return form.decode(answer["value"])
     except ValueError:
-        with suppress(ValueError):
-            return form.decode(other)
+        with suppress(ValueError):  # the type itself has the one name `value`
+            return form.decode(answer)
         raise
 
 

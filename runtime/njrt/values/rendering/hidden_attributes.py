@@ -7,7 +7,6 @@ import types
 
 from njrt.data.outcome import UserValue
 from njrt.values.introspection import find_member, read_attributes
-from njrt.values.rendering.libraries import has_lazy_parts, has_mappers
 from njrt.values.rendering.one_line import find_write_function, write_by_repr
 from njrt.values.rendering.shown_attributes import list_hidden_fields
 from njrt.values.rendering.writer import ValueWriter
@@ -25,9 +24,7 @@ def list_hidden_attributes(value: UserValue, writer: ValueWriter) -> set[str]:
     """
     cls, attributes = type(value), read_attributes(value)
     hidden = set(list_hidden_fields(cls))
-    if find_write_function(cls) is not write_by_repr or (
-        has_mappers() and has_lazy_parts(attributes)
-    ):
+    if find_write_function(cls) is not write_by_repr:
         return hidden
     text = writer.write_repr(value, _MAX_REPR_CHARS)
     arguments = find_member(cls, "__repr_args__")

@@ -2,18 +2,16 @@
 
     array([[1., 2.], [3., 4.]])     [[1.0, 2.0], [3.0, 4.0]]
     DataFrame(...)                  {'city' (str): ['Rome', 'Oslo'], 'people' (float64): [2.8, 0.7]}
-    Book.objects.filter(year=1999)  <QuerySet of Book, not evaluated>
+    Book.objects.filter(year=1999)  <QuerySet>
 
-Only the first few items are read, and no query runs: the `__repr__` of an object that holds a
-mapped object is not called. Not detected: mapped objects that a program's `__repr__` reaches other
-than by attributes, and other mappers.
+Only the first few items are read, and no query runs: the `__repr__` of a mapped object is not
+called. Not detected: mapped objects that the `__repr__` of another object reads, and other mappers.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterator
 from typing import Any
 
 from njrt.values.introspection import (
@@ -21,8 +19,6 @@ from njrt.values.introspection import (
     get_class_name,
     get_module_name,
     get_mro,
-    is_exactly,
-    read_attributes,
 )
 from njrt.values.rendering.redaction import classify_name
 from njrt.values.rendering.writer import (
@@ -125,16 +121,6 @@ def _shorten_items(items: list[Any], length: int) -> list[Any]:
     return items if len(items) == length else [*items[:MIN_SHOWN_ITEMS], ...]
 
 
-def _write_query_set(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
-    name, attributes = get_class_name(type(value)), read_attributes(value)
-    items, model = attributes.get("_result_cache"), attributes.get("model")
-    if type(items) is not list:
-        of = f" of {get_class_name(model)}" if isinstance(model, type) else ""
-        return f"<{name}{of}, not evaluated>"
-    parts = (("", item) for item in items)
-    return writer.write_row(f"{name}([", parts, len(items), "])", room, exact)
-
-
 def _write_row(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     """Write a row of SQLAlchemy or of `sqlite3`: its columns with their values."""
     names = value.keys() if find_library_kind(type(value)) == "sqlite3.Row" else value._fields
@@ -144,58 +130,19 @@ def _write_row(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
 
 ORM_STATE = {"_state", "_sa_instance_state", "_prefetched_objects_cache"}
 """Attributes that hold internal state of Django and SQLAlchemy."""
-_LAZY_MODULES = (
-    "django.contrib", "django.core.paginator", "django.db", "sqlalchemy.engine.cursor",
-    "sqlalchemy.engine.result", "sqlalchemy.ext", "sqlalchemy.orm",
-)  # fmt: skip
-"""Modules of classes with a `repr` or iteration that may run a query."""
 
 
-def has_mappers() -> bool:
-    """Return whether Django's or SQLAlchemy's mapper has been imported."""
-    return "sqlalchemy.orm" in sys.modules or "django.db.models.base" in sys.modules
+def is_mapped_class(cls: type) -> bool:
+    """Return whether a class is mapped by Django or SQLAlchemy, so its `repr` may run a query."""
+    modules = map(get_module_name, get_mro(cls))
+    is_lazy = any(module.startswith(("django.db.", "sqlalchemy.ext.")) for module in modules)
+    return is_lazy or find_member(cls, "_sa_class_manager") is not None
 
-
-def is_orm_class(cls: type) -> bool:
-    """Return whether Django or SQLAlchemy maps a class to rows, so an attribute may run a query."""
-    if find_member(cls, "_sa_class_manager") is not None:
-        return True
-    model = getattr(sys.modules.get("django.db.models.base"), "Model", None)
-    return model is not None and any(base is model for base in get_mro(cls))
-
-
-def is_lazy_class(cls: type) -> bool:
-    """Return whether a class of Django or SQLAlchemy may run a query and has no writer."""
-    module = get_module_name(cls)
-    return (
-        module.startswith(_LAZY_MODULES)
-        and not any(map(find_library_kind, get_mro(cls)))
-        and not issubclass(cls, list | set | dict | tuple | str)
-    )
-
-
-def has_lazy_parts(attributes: Mapping[str, Any]) -> bool:
-    """Return whether attributes hold, directly or in a collection, a value that may run a query."""
-    for held in islice(attributes.values(), _MAX_LAZY_ITEMS):
-        items: Any = held.values() if type(held) is dict else held
-        inside = islice(items, _MAX_LAZY_ITEMS) if is_exactly(held, dict, list, tuple, set) else ()
-        for part in (held, *inside):
-            cls = type(part)
-            if is_orm_class(cls) or any(
-                get_module_name(base).startswith(_LAZY_MODULES) for base in get_mro(cls)
-            ):
-                return True
-    return False
-
-
-_MAX_LAZY_ITEMS = 100
 
 LIBRARY_WRITERS: dict[str, WriteFunction] = {
     "numpy.ndarray": _write_ndarray,
     "pandas.DataFrame": _write_dataframe,
     "pandas.Series": _write_series,
-    "django.db.models.query.QuerySet": _write_query_set,
-    "django.db.models.query.RawQuerySet": _write_query_set,
     "sqlalchemy.engine.row.Row": _write_row,
     "sqlite3.Row": _write_row,
 }

@@ -10,7 +10,6 @@ Of the program's own code, only handwritten `__repr__` methods run, under a time
 
 from __future__ import annotations
 
-import array
 import gc
 import re
 import types
@@ -27,7 +26,6 @@ from njrt.values.introspection import (
     get_class_name,
     get_module_name,
     get_mro,
-    identify,
     is_a,
     is_exactly,
     is_user_class,
@@ -36,10 +34,7 @@ from njrt.values.introspection import (
 )
 from njrt.values.rendering.libraries import (
     find_library_function,
-    has_lazy_parts,
-    has_mappers,
-    is_lazy_class,
-    is_orm_class,
+    is_mapped_class,
 )
 from njrt.values.rendering.redaction import MIN_SECRET_CHARS, Redactor, redact_named_before
 from njrt.values.rendering.shown_attributes import (
@@ -163,22 +158,10 @@ def _make_collection_writer(cls: type, opening: str, closing: str) -> WriteFunct
         items = zip(repeat(""), cls.__iter__(value))  # type: ignore[attr-defined]
         if cls is tuple and length == 1 and type(value) is tuple:
             tail = ",)"
-        least = 1
-        if exact and 3 * length < room:
-            least = _estimate_min_chars(cls.__iter__(value))  # type: ignore[attr-defined]
-        text = writer.write_row(head, items, length, tail, room, exact, least)
+        text = writer.write_row(head, items, length, tail, room, exact)
         return text if writer.redactor.rule is False else redact_named_before(text)
 
     return write
-
-
-def _estimate_min_chars(values: Iterable[UserValue]) -> int:
-    """Return each value's least number of characters: of its class name, if all have one class."""
-    classes = {identify(cls): cls for cls in map(type, values)}
-    if len(classes) != 1:
-        return 1
-    (cls,) = classes.values()
-    return len(get_class_name(cls)) + 2 if is_user_class(cls) and not has_custom_repr(cls) else 1
 
 
 def _write_tuple(writer: ValueWriter, value: tuple[Any, ...], room: int, exact: bool) -> str:
@@ -241,8 +224,7 @@ def _write_dict(writer: ValueWriter, value: dict[Any, Any], room: int, exact: bo
     head, tail = ("{", "}") if type(value) is dict else (f"{get_class_name(type(value))}({{", "})")
     items = OrderedDict.items(value) if type(value) is OrderedDict else dict.items(value)
     length, pairs = dict.__len__(value), writer.label_values(items, room, exact)
-    least = 3 + _estimate_min_chars(dict.values(value)) if exact and 3 * length < room else 1
-    return writer.write_row(head, pairs, length, tail, room, exact, least)
+    return writer.write_row(head, pairs, length, tail, room, exact)
 
 
 def _write_mapping_proxy(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
@@ -258,24 +240,6 @@ def _write_view(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     items = (("", item) for item in value)
     return writer.write_row(
         f"{get_class_name(type(value))}([", items, len(value), "])", room, exact
-    )
-
-
-def _write_array(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
-    length = array.array.__len__(value)
-    if exact and length > (room if writer.is_whole else MAX_SHOWN_ITEMS):
-        raise DoesNotFit
-    start = slice(None if exact else MAX_SHOWN_ITEMS)
-    items = (("", item) for item in array.array.__getitem__(value, start))
-    return writer.write_row(f"array('{value.typecode}', [", items, length, "])", room, exact)
-
-
-def _write_bytearray(writer: ValueWriter, value: bytearray, room: int, exact: bool) -> str:
-    start = bytes(memoryview(value)[: room + 1])
-    if exact and len(start) > room:
-        raise DoesNotFit
-    return (
-        f"{get_class_name(type(value))}({SCALAR_WRITERS[bytes](writer, start, room - 11, exact)})"
     )
 
 
@@ -301,9 +265,7 @@ def _write_exception(writer: ValueWriter, value: BaseException, room: int, exact
 
 
 def write_by_repr(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
-    """Write an object with its own `__repr__`, unless that may query a database."""
-    if has_mappers() and has_lazy_parts(read_attributes(value)):
-        return write_by_attributes(writer, value, room, exact)
+    """Write an object with its own `__repr__`."""
     text = writer.write_repr(value, room)
     if exact and len(text) > room:
         raise DoesNotFit
@@ -362,8 +324,6 @@ TYPE_WRITERS: dict[type, WriteFunction] = {
     set: _make_set_writer(set),
     frozenset: _make_set_writer(frozenset),
     dict: _write_dict,
-    bytearray: _write_bytearray,
-    array.array: _write_array,
     type({}.keys()): _write_view,
     type({}.values()): _write_view,
     type({}.items()): _write_view,
@@ -403,10 +363,8 @@ def find_write_function(cls: type) -> WriteFunction:
         return write
     if is_a(cls, EnumMeta):
         return _write_enum_member
-    if has_mappers() and is_orm_class(cls):
-        return write_by_attributes
-    if has_mappers() and is_lazy_class(cls):
-        return _write_class_name
+    if is_mapped_class(cls):
+        return write_by_attributes if is_user_class(cls) else _write_class_name
     for base in get_mro(cls)[:-1]:
         # Only plain classes are looked up: other metaclasses may define __hash__ or __eq__.
         known = TYPE_WRITERS.get(base) if type(base) is type else None

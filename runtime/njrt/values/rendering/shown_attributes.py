@@ -23,7 +23,7 @@ from njrt.values.introspection import (
     read_attributes,
     unwrap_function,
 )
-from njrt.values.rendering.libraries import ORM_STATE, has_mappers
+from njrt.values.rendering.libraries import ORM_STATE
 
 MAX_ATTRIBUTES = 1_000
 """The most attributes of an object that are shown."""
@@ -84,7 +84,7 @@ def list_shown_fields(cls: type) -> list[str] | None:
     """Return the field names of a dataclass, pydantic model, attrs or mapped class, else None."""
     if (fields := _read_fields(cls)) is not None:
         return [name for name, in_repr in fields.items() if in_repr]
-    if has_mappers() and find_member(cls, "_sa_class_manager") is not None:
+    if find_member(cls, "_sa_class_manager") is not None:
         bases = reversed(get_mro(cls))  # an instance orders its columns as they were loaded
         return [name for base in bases for name in get_class_namespace(base) if name[0] != "_"]
     return None

@@ -145,15 +145,10 @@ class ValueWriter:
         closing: str,
         room: int,
         exact: bool,
-        least: int = 1,
     ) -> str:
-        """Write `opening part, part, ... closing`, each part after its label, as far as they fit.
-
-        `least` is the least number of characters per part, which lets a row that cannot fit fail
-        early.
-        """
+        """Write `opening part, part, ... closing`, each part after its label, if they fit."""
         left = room - len(opening) - len(closing)
-        if exact and (least + 2) * length - 2 > left:
+        if exact and 3 * length - 2 > left:
             raise DoesNotFit
         written: list[str] = []
         has_own_rule = self.redactor.rule is not True
@@ -181,8 +176,6 @@ class ValueWriter:
                 break
             written.append(label + part)
             left -= 2
-            if exact and (least + 2) * (length - count - 1) - 2 > left:
-                raise DoesNotFit
         if len(written) < length:
             written.append("...")
         return opening + ", ".join(written) + closing
