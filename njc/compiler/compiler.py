@@ -11,7 +11,7 @@ same source on every platform and Python version.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, repeat
@@ -37,7 +37,7 @@ from njc.compiler.codegen.lower import (
     serialize_written,
 )
 from njc.compiler.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
-from njc.compiler.frontend.diagnostics import Diagnostic, make_diagnostic
+from njc.compiler.frontend.diagnostics import Diagnostic
 from njc.compiler.frontend.directives import (
     NO_DIRECTIVES,
     FileDirectives,
@@ -181,7 +181,7 @@ def generate(
     if with_hints:
         hints = map(find_code_hint, repeat(source), blocks, authorities)
         compilation = replace(compilation, hints=tuple(chain.from_iterable(hints)))
-    compilation = _reject_uncompilable(module, compilation, pieces)
+    compilation = _reject_uncompilable(module, compilation)
     if any(finding.severity == "error" for finding in found):
         return replace(compilation, output=None, line_map=LineMap())
     return compilation
@@ -200,39 +200,18 @@ def _add_warnings(analysis: Analysis, project: Options) -> tuple[Diagnostic, ...
     return tuple(sorted(found))
 
 
-def _reject_uncompilable(
-    module: Module, compilation: Compilation, pieces: Iterable[Piece]
-) -> Compilation:
-    """Reject a program whose compiled form Python cannot compile: a stray `return`, a Python limit.
-
-    The source alone cannot show this: a block may bind the name that a `nonlocal` declares.
-    """
-    if (error := _find_output_error(compilation, pieces)) is None:
+def _reject_uncompilable(module: Module, compilation: Compilation) -> Compilation:
+    """Reject a program that Python parses but does not compile, such as a stray `return`."""
+    is_cell = module.source.is_cell
+    if find_compile_error(module.tree, is_cell=is_cell) is None:
         return compilation
-    if find_compile_error(module.tree, is_cell=module.source.is_cell):
-        finding = make_syntax_diagnostic(module.source, error, counts_bytes=True)
-    else:
-        line = min(max(error.lineno or 1, 1), len(module.source.line_starts))
-        start = module.source.line_starts[line - 1]
-        start += len(text := module.source.line(line)) - len(text.lstrip())
-        hint = "move the inner part of the code into a separate function"
-        message = f"Python does not compile this block: {error.msg}"
-        finding = make_diagnostic(module.source, "NJ107", start, start + 1, message, hint)
+    # A block may bind the name that a `nonlocal` declares, so the compiled file decides.
+    error = find_compile_error(parse_compiled_tree(compilation), is_cell=is_cell)
+    if error is None:
+        return compilation
+    finding = make_syntax_diagnostic(module.source, error, counts_bytes=True)
     diagnostics = tuple(sorted((*compilation.diagnostics, finding)))
     return replace(compilation, diagnostics=diagnostics, output=None, line_map=LineMap())
-
-
-def _find_output_error(compilation: Compilation, pieces: Iterable[Piece]) -> SyntaxError | None:
-    """Find why Python does not compile the output; the error has the line of the source."""
-    is_cell = compilation.source.is_cell
-    texts = (piece.text if piece.outline is None else piece.outline for piece in pieces)
-    if find_compile_error("".join(texts), is_cell=is_cell) is None:  # three times faster than all
-        return None
-    try:
-        return find_compile_error(parse_compiled_tree(compilation), is_cell=is_cell)
-    except SyntaxError as error:
-        error.lineno = compilation.line_map.find_source_line(error.lineno or 1)
-        return error
 
 
 def _compile_without_blocks(source: SourceFile, header: FileHeader) -> Compilation:

@@ -106,8 +106,9 @@ def _find_inputs(
     """Yield the variables and modules that contained code would not have, or only as handles."""
     for path in dict.fromkeys((*block.reads, *block.writes)):
         root = path.partition(".")[0]
-        typed = [types.read_type(it, block)[0] for it in dict.fromkeys((root, path))]
-        if path in block.writes:
+        read = (root, path) if root != path else (path,) if path in block.reads else ()
+        typed = [types.read_type(it, block)[0] for it in read]
+        if path in block.binds:
             typed.append(types.output_type(path, block.scope))
         names = (_find_library_class(it, types, own) for it in typed if it)
         if root == block.frame.group:

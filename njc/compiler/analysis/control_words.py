@@ -10,7 +10,8 @@ A block is offered the jumps that its text names. Words decide nothing else.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from njc.compiler.frontend.blocks import NaturalBlock
@@ -18,11 +19,11 @@ from njc.compiler.frontend.blocks import NaturalBlock
 JumpLabel = Literal["break", "continue", "return"]
 JUMP_LABELS: tuple[JumpLabel, ...] = ("break", "continue", "return")
 
-_NAMES: Mapping[JumpLabel, re.Pattern[str]] = {
-    "break": re.compile(r"\bbr(?:eak(?:ing)?|oke|oken(?=\s+(?:off|out)\b))\b", re.IGNORECASE),
-    "continue": re.compile(r"\bcontinu(?:e|ed|ing)\b", re.IGNORECASE),
-    "return": re.compile(r"\breturn(?:ed|ing)?\b", re.IGNORECASE),
-}
+_NAMES = re.compile(
+    r"\b(?:(?P<break>br(?:eak(?:ing)?|oke|oken(?=\s+(?:off|out)\b)))"
+    r"|(?P<continue>continu(?:e|ed|ing))|(?P<return>return(?:ed|ing)?))\b",
+    re.IGNORECASE,
+)
 """The words that name a jump; not `returns` and the like, which say what a function does."""
 _RAISE = re.compile(r"\b(?:re-?)?rais(?:e|es|ed|ing)\b", re.IGNORECASE)
 _NEGATED = re.compile(
@@ -41,21 +42,29 @@ _STATEMENT = re.compile(
     r"|(?P<end>return)\b)",
     re.IGNORECASE,
 )
-_IMPLIED: Mapping[JumpLabel, re.Pattern[str]] = {
-    "continue": re.compile(r"(?<!-)\bskip(?:s|ped|ping)?\b", re.IGNORECASE),
-    "break": re.compile(r"(?<!-)\bstop(?:s|ped|ping)?\b", re.IGNORECASE),
-}
+_IMPLIED = re.compile(
+    r"(?<!-)\b(?:(?P<continue>skip(?:s|ped|ping)?)|(?P<break>stop(?:s|ped|ping)?))\b",
+    re.IGNORECASE,
+)
 _QUOTED = re.compile(r"\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`")
+
+
+@lru_cache(maxsize=2)
+def _find_words(pattern: re.Pattern[str], text: str) -> Sequence[tuple[JumpLabel, slice, bool]]:
+    """Return the words of jumps in a text: the label, the place, and whether it is negated."""
+    return [
+        (label, slice(*found.span()), _is_negated(text, found))
+        for found in pattern.finditer(text)
+        for label in JUMP_LABELS
+        if label == found.lastgroup
+    ]
 
 
 def list_named_jumps(block: NaturalBlock) -> list[JumpLabel]:
     """Return the jumps that a text names, without jumps that it only forbids."""
-    text = block.words_without_references
-    return [
-        label
-        for label in JUMP_LABELS
-        if any(not _is_negated(text, name) for name in _NAMES[label].finditer(text))
-    ]
+    found = _find_words(_NAMES, block.words_without_references)
+    named = {label for label, _, is_negated in found if not is_negated}
+    return [label for label in JUMP_LABELS if label in named]
 
 
 def names_raise(block: NaturalBlock) -> bool:
@@ -70,11 +79,11 @@ def _is_negated(text: str, name: re.Match[str]) -> bool:
 
 def find_negated_jumps(block: NaturalBlock) -> Iterator[tuple[slice, JumpLabel]]:
     """Yield the first word of each jump that a text only forbids, by its offsets in the prompt."""
-    named = list_named_jumps(block)
-    for label in JUMP_LABELS:
-        found = _NAMES[label].search(block.words_without_references)
-        if found is not None and label not in named:
-            yield slice(*found.span()), label
+    seen = set(list_named_jumps(block))
+    for label, place, _ in _find_words(_NAMES, block.words_without_references):
+        if label not in seen:
+            seen.add(label)
+            yield place, label
 
 
 def find_statements(block: NaturalBlock) -> Iterator[tuple[slice, JumpLabel]]:
@@ -88,9 +97,12 @@ def find_statements(block: NaturalBlock) -> Iterator[tuple[slice, JumpLabel]]:
 
 def find_implied_jumps(block: NaturalBlock) -> Iterator[tuple[slice, JumpLabel]]:
     """Yield the first word that may mean a jump which the text does not name: "skip it"."""
-    words = block.words_without_references
-    text = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), words)
-    for label, pattern in _IMPLIED.items():
-        meant = (it for it in pattern.finditer(text) if not _is_negated(text, it))
-        if (found := next(meant, None)) is not None:
-            yield slice(*found.span()), label
+    text = block.words_without_references
+    if _IMPLIED.search(text) is None:
+        return
+    text = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), text)
+    seen = set[JumpLabel]()
+    for label, place, is_negated in _find_words(_IMPLIED, text):
+        if not is_negated and label not in seen:
+            seen.add(label)
+            yield place, label

@@ -125,7 +125,7 @@ class TypeReader(ExpressionReader):
         blocks = [each for each in self.blocks_by_scope.get(scope, ()) if name in each.binds]
         stated = [find_stated_type(block, name) for block in blocks]
         found = stated[0] if stated else None
-        if found is None or len({each and str(each) for each in stated}) > 1:
+        if found is None or any(str(each) != str(found) for each in stated[1:]):
             return None
         typed = self._read_annotation(found, scope)
         is_open = typed is None or self.name_of(self.expand(typed)) in _OPEN_TYPES

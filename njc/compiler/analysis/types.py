@@ -23,7 +23,6 @@ from njc.compiler.frontend.name_resolution import (
     Global,
     Local,
     NameScope,
-    ResolvedName,
     collect_bindings,
     list_declared,
     resolve_name,
@@ -115,18 +114,15 @@ class TypeDefinitions:
 
     def find_home(self, name: str, scope: NameScope) -> NameScope | None:
         """Return a name's scope as seen in `scope`; None for builtins and type parameters."""
-        match self._resolve(name, scope):
-            case Local(home) | Global(home, True):
-                return home
-        return None
-
-    def _resolve(self, name: str, scope: NameScope) -> ResolvedName:
-        if (place := (name, scope)) not in self._homes:
-            self._homes[place] = resolve_name(name, scope, self.outputs)
+        place = name, scope
+        if place not in self._homes:
+            home = resolve_name(name, scope, self.outputs)
+            is_bound = isinstance(home, Local) or (isinstance(home, Global) and home.known)
+            self._homes[place] = home.scope if is_bound else None
         return self._homes[place]
 
     @cached_property
-    def _homes(self) -> dict[tuple[str, NameScope], ResolvedName]:
+    def _homes(self) -> dict[tuple[str, NameScope], NameScope | None]:
         return {}
 
     def is_import(self, name: str, scope: NameScope) -> bool:
@@ -173,7 +169,7 @@ class TypeDefinitions:
 
     def is_builtin(self, name: str, scope: NameScope) -> bool:
         """Return whether a name is a builtin, or is not bound in the module."""
-        home = self._resolve(name, scope)
+        home = resolve_name(name, scope, self.outputs)
         return isinstance(home, Global) and not home.known
 
     def identify(self, typed: Typed) -> tuple[str, tuple[NameScope | None, ...]]:
@@ -204,15 +200,9 @@ class TypeDefinitions:
 
     def _imported_name(self, name: str, scope: NameScope) -> str | None:
         """Return the dotted name that a name imports; a builtin's own name."""
-        match self._resolve(name, scope):
-            case Global(_, False):
-                return name if hasattr(builtins, name) else None
-            case Local(home) | Global(home, True):
-                pass
-            case _:
-                return None
-        found = self.find_statements_binding(name, home)
-        match found:
+        if (home := self.find_home(name, scope)) is None:
+            return name if hasattr(builtins, name) and self.is_builtin(name, scope) else None
+        match self.find_statements_binding(name, home):
             case [ast.ImportFrom(module=str(module), names=aliases, level=0)]:
                 original = next(each.name for each in aliases if (each.asname or each.name) == name)
                 return _canonical(f"{module}.{original}")

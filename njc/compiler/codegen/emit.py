@@ -295,14 +295,10 @@ def _build_call_pieces(lowered: LoweredBlock, site: BlockSite) -> list[Piece]:
     head = before + "".join(line + newline + indent for line in above)
     last = step + step if lowered.arms else step
     tail = "," + newline + newline.join(indent + line for line in below)
-    outline: tuple[str | None, str | None] = None, None
-    if not (lowered.arms or lowered.reraises or block.scope.is_async):
-        declared = (line + newline + indent for line in lowered.declarations)
-        outline = before + "".join(declared), ""  # followed by the literal, as a statement
     return [
-        Piece(head + last, block.line, False, outline[0]),
+        Piece(head + last, block.line, False),
         Piece(block.literal, block.line, True),
-        Piece(tail, block.line, False, outline[1]),
+        Piece(tail, block.line, False),
     ]
 
 

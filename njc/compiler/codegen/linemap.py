@@ -74,8 +74,6 @@ class Piece:
     text: str
     line: int
     is_authors: bool
-    outline: str | None = None
-    """A shorter form of a call that Python accepts or rejects alike; None means the text itself."""
 
 
 def build_line_map(pieces: Iterable[Piece]) -> LineMap:

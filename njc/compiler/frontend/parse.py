@@ -92,18 +92,15 @@ def compile_tree(tree: ast.Module, file: str, flags: int = 0) -> CodeType:
         sys.setrecursionlimit(limit)
 
 
-def find_compile_error(program: ast.Module | str, *, is_cell: bool = False) -> SyntaxError | None:
-    """Return the compile error; for a tree, only errors after parsing, such as a stray `return`.
+def find_compile_error(program: ast.Module, *, is_cell: bool = False) -> SyntaxError | None:
+    """Return the error of compiling a tree, such as a stray `return`.
 
     In a notebook cell, `await` is allowed outside functions.
     """
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if is_cell else 0
     with warnings.catch_warnings(action="ignore"):
         try:
-            if isinstance(program, str):
-                compile(program, "<source>", "exec", flags, dont_inherit=True)
-            else:
-                compile_tree(program, "<source>", flags)
+            compile_tree(program, "<source>", flags)
         except SyntaxError as error:
             return error
         except (ValueError, RecursionError, MemoryError, SystemError) as error:
