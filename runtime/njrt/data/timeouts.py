@@ -23,11 +23,12 @@ import time
 import types
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from njrt.data.context import ContextMark, Stack, free_in_child
+from njrt.data.context import ContextMark, free_in_child
 
 if TYPE_CHECKING:
     import asyncio
@@ -44,33 +45,61 @@ _CLOCK_ERROR: Final = 0.001
 """Seconds that an event loop may be early."""
 
 
+@dataclass(eq=False, slots=True)
 class Stopwatch:
     """Measures what a limit counts: the seconds since its start, but for those in `paused`."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._began = clock, clock()
-        self._pauses = 0
-        self._paused_at = 0.0
+    began: float = field(default_factory=time.monotonic)
+    clock: Callable[[], float] = time.monotonic
+    pauses: int = 0
+    paused_at: float = 0.0
 
     def read(self) -> float:
         """Return the seconds so far."""
-        return (self._paused_at if self._pauses else self._clock()) - self._began
+        return (self.paused_at if self.pauses else self.clock()) - self.began
 
     def pause(self, change: int) -> None:
         """Add a pause, or with -1 end one: the watch goes on once all have ended."""
         with _watch_lock:
-            if not self._pauses:
-                self._paused_at = self._clock()
-            elif self._pauses + change == 0:
+            if not self.pauses:
+                self.paused_at = self.clock()
+            elif self.pauses + change == 0:
                 # In this order, a thread reading it may get an earlier time, never a later.
-                self._began += self._clock() - self._paused_at
-            self._pauses += change
+                self.began += self.clock() - self.paused_at
+            self.pauses += change
 
 
 _watch_lock = free_in_child(threading.Lock())
 
-watches: Stack[Stopwatch] = Stack("njrt.data.timeouts")
-"""The watches of all limits of time around this point."""
+_here: ContextVar[tuple[Stopwatch, ...]] = ContextVar("njrt.data.timeouts", default=())
+"""The watches of the limits of time around this point."""
+_everywhere: dict[Stopwatch, None] = {}
+"""Those of all limits in this process."""
+
+
+def open_watch(watch: Stopwatch) -> Token[tuple[Stopwatch, ...]]:
+    """Let `paused` pause a watch, in this context and those made from it, until `close_watch`."""
+    _everywhere[watch] = None
+    return _here.set((*_here.get(), watch))
+
+
+def close_watch(watch: Stopwatch, token: Token[tuple[Stopwatch, ...]]) -> None:
+    """Take a watch back."""
+    _everywhere.pop(watch, None)
+    try:
+        _here.reset(token)
+    except ValueError:  # in another context, as of an abandoned coroutine
+        return
+
+
+@contextmanager
+def watched(watch: Stopwatch) -> Iterator[None]:
+    """Let `paused` pause a watch inside."""
+    token = open_watch(watch)
+    try:
+        yield
+    finally:
+        close_watch(watch, token)
 
 
 @contextmanager
@@ -79,7 +108,7 @@ def paused(everywhere: bool = False) -> Iterator[None]:
 
     If the code inside makes all others wait, such as an event loop's, it pauses them `everywhere`.
     """
-    around = watches.list_everywhere() if everywhere else watches.here()
+    around = tuple(_everywhere) if everywhere else _here.get()
     for watch in around:
         watch.pause(1)
     try:
@@ -97,13 +126,13 @@ class Interruption(BaseException):
     """Raised in a call whose time is up; leaves `call_with_timeout` as `DeadlineExceeded`."""
 
 
-@dataclass(eq=False, slots=True)
-class _Call:
-    """A call with a time limit."""
+@dataclass(eq=False, slots=True, kw_only=True)
+class _Call(Stopwatch):
+    """A call with a time limit, and what is restored in its context when it ends."""
 
     thread: int
     seconds: float
-    watch: Stopwatch = field(default_factory=Stopwatch)
+    token: Token[tuple[Stopwatch, ...]] | None = None
     is_interrupted: bool = False
     is_ending: bool = False
 
@@ -115,12 +144,11 @@ def call_with_timeout(seconds: float | None, action: Callable[[], T]) -> T:
     """
     if seconds is None or sys.platform == "emscripten":  # browsers: there are no threads
         return action()
-    call, mark = _Call(threading.get_ident(), seconds), ContextMark()
+    call, mark = _Call(thread=threading.get_ident(), seconds=seconds), ContextMark()
     try:
         try:
             _timer.add(call)
-            with watches.opened(call.watch):
-                result = action()
+            result = action()
         finally:
             call.is_ending = True
             _timer.remove(call)
@@ -165,7 +193,7 @@ async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, An
         return await coroutine
     import asyncio
 
-    alarm = _Alarm(seconds)
+    alarm = _Alarm(seconds=seconds)
     if asyncio._get_running_loop() is None or (task := asyncio.current_task()) is None:
         return await _drive_steps(coroutine, alarm)
     cancelled, loop = task.cancelling(), asyncio.get_running_loop()
@@ -180,7 +208,7 @@ async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, An
 
     alarm.next = loop.call_later(seconds, ring)
     try:
-        with watches.opened(alarm.watch):
+        with watched(alarm):
             return await _drive_steps(coroutine, alarm)
     except (asyncio.CancelledError, DeadlineExceeded) as error:
         is_ours = alarm.rung > 0 and task.cancelling() - alarm.rung <= cancelled
@@ -193,18 +221,17 @@ async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, An
             task.uncancel()
 
 
-@dataclass(slots=True)
-class _Alarm:
+@dataclass(eq=False, slots=True, kw_only=True)
+class _Alarm(Stopwatch):
     """A coroutine's limit, and how often it has been cancelled since."""
 
     seconds: float
-    watch: Stopwatch = field(default_factory=Stopwatch)
     rung: int = 0
     next: asyncio.TimerHandle | None = None
 
     def left(self) -> float:
         """Return the seconds until the coroutine is cancelled."""
-        return self.seconds - self.watch.read()
+        return self.seconds - self.read()
 
 
 @types.coroutine
@@ -255,12 +282,18 @@ class _Timer:
             self.calls[call] = None
             if not self.runs:
                 self.start()
+        _everywhere[call] = None
+        call.token = _here.set((*_here.get(), call))
 
     def remove(self, call: _Call) -> None:
         with self.lock:
             self.calls.pop(call, None)
             if call.is_interrupted:
                 _withdraw_exception(call.thread)
+        _everywhere.pop(call, None)
+        if (token := call.token) is not None:
+            call.token = None
+            _here.reset(token)
 
     def start(self) -> None:
         threading.Thread(target=self.run, name="njrt-time-limit", daemon=True).start()
@@ -274,7 +307,7 @@ class _Timer:
                     self.runs = False
                     return
                 for call in list(self.calls):
-                    if call.watch.read() >= call.seconds and not call.is_ending:
+                    if call.read() >= call.seconds and not call.is_ending:
                         self.interrupt(call)
 
     def interrupt(self, call: _Call) -> None:

@@ -39,7 +39,7 @@ from njrt.data.decisions import (
     Reject,
 )
 from njrt.data.outcome import Outcome, Raised
-from njrt.data.timeouts import paused, watches
+from njrt.data.timeouts import close_watch, open_watch, paused
 from njrt.effects import Answer, Effect, EffectResult, Refusal
 from njrt.errors import CodeTimeLimitError, NaturalError, TimeLimitError
 from njrt.events import Began, Ended, Performed
@@ -172,8 +172,7 @@ class BaseRun(ABC):
         session = self.session
         self._began = time.monotonic()
         self._token = enter_run(session.run)
-        self._watched = watches.opened(session.meter.watch)
-        self._watched.__enter__()
+        self._watched = open_watch(session.meter.watch)
         session.listener(
             Began(
                 *(session.run, time.time(), session.place, session.model.name, self.effects),
@@ -194,7 +193,7 @@ class BaseRun(ABC):
             raise
         finally:
             seconds = time.monotonic() - self._began
-            self._watched.__exit__()
+            close_watch(session.meter.watch, self._watched)
             leave_run(self._token)
             session.listener(
                 Ended(
