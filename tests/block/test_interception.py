@@ -17,7 +17,7 @@ import njrt
 from njrt import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
 from njrt.block.session.question import llm_at
 from njrt.data.decisions import InterceptorDecision
-from njrt.data.timeouts import _around
+from njrt.data.timeouts import _here
 from njrt.effects import (
     EFFECT_KINDS,
     AskModel,
@@ -578,8 +578,8 @@ def test_a_cancelled_interceptor_cancels_the_block() -> None:
 
 def test_the_time_of_a_decision_does_not_count() -> None:
     def think(pending: PendingEffect) -> Decision:
-        for watch in _around.get():
-            watch._clock = lambda: time.monotonic() + 1000
+        for watch in _here.get():
+            watch.clock = lambda: time.monotonic() + 1000
         return Accept()
 
     with njrt.using(model=njrt.Scripted([run("y = 4", done=True)]), intercept=think):

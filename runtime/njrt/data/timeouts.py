@@ -23,10 +23,9 @@ import time
 import types
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from functools import partial
-from operator import is_not
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from njrt.data.context import ContextMark, free_in_child
@@ -46,44 +45,61 @@ _CLOCK_ERROR: Final = 0.001
 """Seconds that an event loop may be early."""
 
 
+@dataclass(eq=False, slots=True)
 class Stopwatch:
-    """Measures what a limit counts: the seconds since it was made, but for those in `paused`."""
+    """Measures what a limit counts: the seconds since its start, but for those in `paused`."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._began = clock, clock()
-        self._pauses = 0
-        self._paused_at = 0.0
+    began: float = field(default_factory=time.monotonic)
+    clock: Callable[[], float] = time.monotonic
+    pauses: int = 0
+    paused_at: float = 0.0
 
     def read(self) -> float:
         """Return the seconds so far."""
-        return (self._paused_at if self._pauses else self._clock()) - self._began
-
-    def open(self) -> None:
-        """Let `paused` find this watch, from here on and in this context, until it is closed."""
-        _around.set((*_around.get(), self))
-        _open_watches[self] = None
-
-    def close(self) -> None:
-        _open_watches.pop(self, None)
-        _around.set(tuple(filter(partial(is_not, self), _around.get())))
+        return (self.paused_at if self.pauses else self.clock()) - self.began
 
     def pause(self, change: int) -> None:
         """Add a pause, or with -1 end one: the watch goes on once all have ended."""
         with _watch_lock:
-            if not self._pauses:
-                self._paused_at = self._clock()
-            elif self._pauses + change == 0:
+            if not self.pauses:
+                self.paused_at = self.clock()
+            elif self.pauses + change == 0:
                 # In this order, a thread reading it may get an earlier time, never a later.
-                self._began += self._clock() - self._paused_at
-            self._pauses += change
+                self.began += self.clock() - self.paused_at
+            self.pauses += change
 
 
 _watch_lock = free_in_child(threading.Lock())
 
-_around: ContextVar[tuple[Stopwatch, ...]] = ContextVar("njrt.data.timeouts", default=())
-"""The open watches of the limits of time around this point."""
-_open_watches: dict[Stopwatch, None] = {}
-"""The open watches of this process."""
+_here: ContextVar[tuple[Stopwatch, ...]] = ContextVar("njrt.data.timeouts", default=())
+"""The watches of the limits of time around this point."""
+_everywhere: dict[Stopwatch, None] = {}
+"""Those of all limits in this process."""
+
+
+def open_watch(watch: Stopwatch) -> Token[tuple[Stopwatch, ...]]:
+    """Let `paused` pause a watch, in this context and those made from it, until `close_watch`."""
+    _everywhere[watch] = None
+    return _here.set((*_here.get(), watch))
+
+
+def close_watch(watch: Stopwatch, token: Token[tuple[Stopwatch, ...]]) -> None:
+    """Take a watch back."""
+    _everywhere.pop(watch, None)
+    try:
+        _here.reset(token)
+    except ValueError:  # in another context, as of an abandoned coroutine
+        return
+
+
+@contextmanager
+def watched(watch: Stopwatch) -> Iterator[None]:
+    """Let `paused` pause a watch inside."""
+    token = open_watch(watch)
+    try:
+        yield
+    finally:
+        close_watch(watch, token)
 
 
 @contextmanager
@@ -92,7 +108,7 @@ def paused(everywhere: bool = False) -> Iterator[None]:
 
     If the code inside makes all others wait, such as an event loop's, it pauses them `everywhere`.
     """
-    around = list(_open_watches) if everywhere else _around.get()
+    around = tuple(_everywhere) if everywhere else _here.get()
     for watch in around:
         watch.pause(1)
     try:
@@ -110,13 +126,13 @@ class Interruption(BaseException):
     """Raised in a call whose time is up; leaves `call_with_timeout` as `DeadlineExceeded`."""
 
 
-@dataclass(eq=False, slots=True)
-class _Call:
-    """A call with a time limit."""
+@dataclass(eq=False, slots=True, kw_only=True)
+class _Call(Stopwatch):
+    """A call with a time limit, and what is restored in its context when it ends."""
 
     thread: int
     seconds: float
-    watch: Stopwatch = field(default_factory=Stopwatch)
+    token: Token[tuple[Stopwatch, ...]] | None = None
     is_interrupted: bool = False
     is_ending: bool = False
 
@@ -128,17 +144,12 @@ def call_with_timeout(seconds: float | None, action: Callable[[], T]) -> T:
     """
     if seconds is None or sys.platform == "emscripten":  # browsers: there are no threads
         return action()
-    call, mark = _Call(threading.get_ident(), seconds), ContextMark()
-    around = _around.get()
+    call, mark = _Call(thread=threading.get_ident(), seconds=seconds), ContextMark()
     try:
         try:
             _timer.add(call)
-            _around.set((*around, call.watch))
-            _open_watches[call.watch] = None
             result = action()
         finally:
-            _open_watches.pop(call.watch, None)
-            _around.set(around)
             call.is_ending = True
             _timer.remove(call)
     except BaseException as error:
@@ -182,7 +193,7 @@ async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, An
         return await coroutine
     import asyncio
 
-    alarm = _Alarm(seconds)
+    alarm = _Alarm(seconds=seconds)
     if asyncio._get_running_loop() is None or (task := asyncio.current_task()) is None:
         return await _drive_steps(coroutine, alarm)
     cancelled, loop = task.cancelling(), asyncio.get_running_loop()
@@ -196,33 +207,31 @@ async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, An
         alarm.next = loop.call_later(_GRACE_SECONDS, ring)
 
     alarm.next = loop.call_later(seconds, ring)
-    alarm.watch.open()
     try:
-        return await _drive_steps(coroutine, alarm)
+        with watched(alarm):
+            return await _drive_steps(coroutine, alarm)
     except (asyncio.CancelledError, DeadlineExceeded) as error:
         is_ours = alarm.rung > 0 and task.cancelling() - alarm.rung <= cancelled
         if isinstance(error, DeadlineExceeded) or is_ours:
             raise DeadlineExceeded(_format_timeout(seconds)) from None
         raise
     finally:
-        alarm.watch.close()
         alarm.next.cancel()
         for _ in range(alarm.rung):
             task.uncancel()
 
 
-@dataclass(slots=True)
-class _Alarm:
+@dataclass(eq=False, slots=True, kw_only=True)
+class _Alarm(Stopwatch):
     """A coroutine's limit, and how often it has been cancelled since."""
 
     seconds: float
-    watch: Stopwatch = field(default_factory=Stopwatch)
     rung: int = 0
     next: asyncio.TimerHandle | None = None
 
     def left(self) -> float:
         """Return the seconds until the coroutine is cancelled."""
-        return self.seconds - self.watch.read()
+        return self.seconds - self.read()
 
 
 @types.coroutine
@@ -273,12 +282,18 @@ class _Timer:
             self.calls[call] = None
             if not self.runs:
                 self.start()
+        _everywhere[call] = None
+        call.token = _here.set((*_here.get(), call))
 
     def remove(self, call: _Call) -> None:
         with self.lock:
             self.calls.pop(call, None)
             if call.is_interrupted:
                 _withdraw_exception(call.thread)
+        _everywhere.pop(call, None)
+        if (token := call.token) is not None:
+            call.token = None
+            _here.reset(token)
 
     def start(self) -> None:
         threading.Thread(target=self.run, name="njrt-time-limit", daemon=True).start()
@@ -292,7 +307,7 @@ class _Timer:
                     self.runs = False
                     return
                 for call in list(self.calls):
-                    if call.watch.read() >= call.seconds and not call.is_ending:
+                    if call.read() >= call.seconds and not call.is_ending:
                         self.interrupt(call)
 
     def interrupt(self, call: _Call) -> None:

@@ -20,7 +20,7 @@ from njc.debug.timeline.navigation import find_difference, find_step_back_out, f
 from njc.debug.timeline.step_builder import StepBuilder
 from njc.debug.timeline.steps import Step, Timeline
 from njc.debug.trace_lines import TraceLine, parse_trace, read_trace
-from njrt.data.timeouts import DeadlineExceeded, Stopwatch, call_with_timeout, paused
+from njrt.data.timeouts import DeadlineExceeded, Stopwatch, call_with_timeout, paused, watched
 from njrt.execution.scope.opening import make_scope
 from njrt.testing import Scripted, run
 
@@ -227,26 +227,25 @@ def test_blocks_are_found_by_their_lines(tmp_path: Path) -> None:
 
 def test_a_paused_watch_does_not_count() -> None:
     now = 5.0
-    watch = Stopwatch(lambda: now)
-    watch.open()
-    now += 1
-    with paused():
-        now += 10
+    watch = Stopwatch(now, lambda: now)
+    with watched(watch):
+        now += 1
         with paused():
             now += 10
-        assert watch.read() == 1
-    now += 1
-    assert watch.read() == 2
+            with paused():
+                now += 10
+            assert watch.read() == 1
+        now += 1
+        assert watch.read() == 2
 
-    def wait(everywhere: bool) -> None:
-        nonlocal now
-        with paused(everywhere):
-            now += 1
+        def wait(everywhere: bool) -> None:
+            nonlocal now
+            with paused(everywhere):
+                now += 1
 
-    for everywhere in (False, True):
-        Context().run(wait, everywhere)
-    assert watch.read() == 3
-    watch.close()
+        for everywhere in (False, True):
+            Context().run(wait, everywhere)
+        assert watch.read() == 3
 
     def think() -> str:
         with paused():

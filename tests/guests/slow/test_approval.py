@@ -200,7 +200,7 @@ total = 0
     ).replace("total = add(total)", "total += outer()")
     source = source.replace("range(3)", "range(1)")
     source = source.replace("import sys\n", "import sys, time\n")
-    slow = "import os, time, njrt.guests.approval.terminal as t\nask = t.Terminal.ask\ndef wait(self, prompt):\n    from njrt.data.timeouts import _around\n    for watch in _around.get():\n        watch._clock = lambda: time.monotonic() + 1000\n    return ask(self, prompt)\nt.Terminal.ask = wait\n"
+    slow = "import os, time, njrt.guests.approval.terminal as t\nask = t.Terminal.ask\ndef wait(self, prompt):\n    from njrt.data.timeouts import _here\n    for watch in _here.get():\n        watch.clock = lambda: time.monotonic() + 1000\n    return ask(self, prompt)\nt.Terminal.ask = wait\n"
     settings = "max_code_seconds=60, max_seconds=60"
     assert person.run("y", "y", settings=settings, source=slow + source) == 0, person.seen
     assert person.output == "total 1\n"

@@ -21,7 +21,7 @@ from njrt.data.context import Stack, allow_one_entry
 from njrt.data.options import Options
 from njrt.data.options.numbers import describe_number, is_limit
 from njrt.data.records import fields, record, replace
-from njrt.data.timeouts import Stopwatch
+from njrt.data.timeouts import Stopwatch, watched
 from njrt.errors import (
     CallLimitError,
     ConfigurationError,
@@ -91,7 +91,7 @@ class Meter:
     ) -> None:
         self.limits, self.place = limits, place
         self._option, self._around = option, around
-        self.watch = Stopwatch(clock)
+        self.watch = Stopwatch(clock(), clock)
         self._lock = RLock()
         self._counts = {"effects": 0, "calls": 0}
         self._tokens, self._usd = 0, 0.0
@@ -288,9 +288,5 @@ def limit(
     limits = Limits(effects=effects, calls=calls, seconds=seconds, tokens=tokens, usd=usd)
     check_limits(limits)
     meter = Meter(limits, clock or time.monotonic, option=option)
-    meter.watch.open()
-    try:
-        with _open_meters.opened(meter):
-            yield meter
-    finally:
-        meter.watch.close()
+    with _open_meters.opened(meter), watched(meter.watch):
+        yield meter

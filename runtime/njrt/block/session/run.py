@@ -39,7 +39,7 @@ from njrt.data.decisions import (
     Reject,
 )
 from njrt.data.outcome import Outcome, Raised
-from njrt.data.timeouts import paused
+from njrt.data.timeouts import close_watch, open_watch, paused
 from njrt.effects import Answer, Effect, EffectResult, Refusal
 from njrt.errors import CodeTimeLimitError, NaturalError, TimeLimitError
 from njrt.events import Began, Ended, Performed
@@ -172,7 +172,7 @@ class BaseRun(ABC):
         session = self.session
         self._began = time.monotonic()
         self._token = enter_run(session.run)
-        session.meter.watch.open()
+        self._watched = open_watch(session.meter.watch)
         session.listener(
             Began(
                 *(session.run, time.time(), session.place, session.model.name, self.effects),
@@ -193,7 +193,7 @@ class BaseRun(ABC):
             raise
         finally:
             seconds = time.monotonic() - self._began
-            session.meter.watch.close()
+            close_watch(session.meter.watch, self._watched)
             leave_run(self._token)
             session.listener(
                 Ended(
