@@ -162,7 +162,7 @@ def test_a_server_that_fails_stops_the_run_and_gives_no_results(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--model", "opnai/gpt-4.1"), "did you mean `openai/gpt-4.1`?"),
+        (("--model", "opnai/gpt-4.1"), "write openai/NAME"),
         (
             ("--model", "openai/unheard-of", "--limit-cost", "1"),
             "no price is known for openai/unheard-of",
