@@ -320,7 +320,7 @@ FLAGS = {
     "compare": tuple(
         f"compare --{name}" for name in ("attempts", "fresh", "gate", "html", "jobs", "json")
     ),
-    "debug": ("--trace", "debug --plain", "debug --predicted", "debug --call"),
+    "debug": ("--trace", "debug --plain"),
     "eval": (
         "eval --accept",
         "eval --against",
