@@ -3,10 +3,10 @@
     ShopError("closed", 7)
         {"module": "shop", "name": "ShopError", "args": ["closed", 7], "fields": {}, "text": ...}
 
-`fields` are the attributes, those in slots too, that are JSON. If the exception that is made of it
-has another text, as its text needs what is not JSON, the program gets one of a subclass with the
-old text; if its class cannot be imported or refuses that, a `StepFailedError` with name and text.
-Cause and traceback are not stored.
+`args` and `fields` are what its builtin base pickles, if they are JSON. If they do not give its
+text, the program gets an exception of its class with the text as argument; if its class is not
+imported, or refuses that, a `StepFailedError` with name and text. Its own slots, cause and
+traceback are not stored.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ import sys
 import traceback
 from contextlib import suppress
 from functools import reduce
-from types import MemberDescriptorType
 from typing import Any
 
 from njrt.errors import NaturalError
 from njrt.values.introspection import is_exactly
 
-UNSTORED = ("run", "attempts", "__notes__", "__suppress_context__")
+UNSTORED = ("run", "attempts", "__notes__")
 """Attributes of exceptions that are not stored."""
 
 CALL_NOTE = "raised in a gated call, at "
@@ -34,13 +33,8 @@ class StepFailedError(NaturalError):
 
 def failure_to_json(error: Exception) -> dict[str, Any]:
     """Return an exception's stored form: its class, its text, and its JSON attributes."""
-    kind, args = type(error), list(error.args)
-    fields = {name: value for name, value in vars(error).items() if name not in UNSTORED}
-    for name, member in list_members(kind).items():
-        with suppress(AttributeError):  # the slot is not set
-            value = member.__get__(error)
-            if name != "obj" and value is not None:  # `obj` is what lacks the attribute
-                fields[name] = value
+    kind, (args, held) = type(error), take_apart(error)
+    fields = {name: value for name, value in held.items() if name not in UNSTORED}
     is_found = find_class(kind.__module__, kind.__qualname__) is kind
     return {
         "module": kind.__module__ if is_found else "",
@@ -52,58 +46,42 @@ def failure_to_json(error: Exception) -> dict[str, Any]:
     }
 
 
-def list_members(kind: type[Exception]) -> dict[str, MemberDescriptorType]:
-    """Return the slots of a class of exceptions, also of the built-in ones."""
-    return {
-        name: member
-        for base in reversed(kind.__mro__)
-        for name, member in vars(base).items()
-        if type(member) is MemberDescriptorType and name not in UNSTORED
-    }
+def find_builtin(kind: type[Exception]) -> Any:
+    """Return the nearest builtin base of a class of exceptions."""
+    return next(base for base in kind.__mro__ if base.__module__ == "builtins")
+
+
+def take_apart(error: Exception) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of an exception, and its other attributes."""
+    _, args, *state = find_builtin(type(error)).__reduce__(error)
+    return list(args), dict(*state)
 
 
 def failure_from_json(failure: dict[str, Any]) -> Exception:
     """Return the stored exception, with its place in a note."""
-    like = failure.get("like")  # of njc 0.2, which had `members` for what was in slots
-    name, text = (like or failure)["name"], (like or failure).get("text")
-    fields = {**(like or failure)["fields"], **failure.get("members", {})}
-    args = fields.pop("args", None) if like else failure["args"]
-    args = (text,) if args is None else tuple(args)
-    kind = find_class((like or failure)["module"], name)
-    error = None if kind is None else make_error(kind, args, fields, text)
-    if error is None:
-        error = StepFailedError(f"{name}: {', '.join(map(str, args)) if text is None else text}")
+    stored = failure.get("like", failure)  # of njc 0.2
+    name, text, fields = stored["name"], stored.get("text"), dict(stored["fields"])
+    args = fields.pop("args", None) if "like" in failure else failure["args"]
+    kind = find_class(stored["module"], name)
+    tried = [tuple(it) for it in (args, [text]) if kind is not None and it is not None]
+    made = [make_error(kind, it, fields) for it in tried]  # type: ignore[arg-type]
+    fallback = StepFailedError(f"{name}: {', '.join(map(str, args)) if text is None else text}")
+    error = next((it for it in made if it and text in (None, write_text(it))), fallback)
     if failure["at"]:
         add_place(error, CALL_NOTE + failure["at"])
     return error
 
 
 def make_error(
-    kind: type[Exception], args: tuple[Any, ...], fields: dict[str, Any], text: str | None
+    kind: type[Exception], args: tuple[Any, ...], fields: dict[str, Any]
 ) -> Exception | None:
-    """Make an exception with these attributes and text, perhaps of a subclass; None if refused."""
-    with suppress(Exception):  # also raised by the exception's own class
-        error = fill_error(kind, args, fields)
-        if text is None or write_text(error) == text:
-            return error
-        home = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
-        members = {"__str__": lambda _: text} | home
-        return fill_error(type(kind.__name__, (kind,), members), args, fields)
+    """Make an exception without calling its `__init__`; None if its class refuses that."""
+    with suppress(Exception):  # raised by the exception's own class
+        error: Exception = kind.__new__(kind, *args)
+        find_builtin(kind).__init__(error, *args)
+        error.__setstate__(fields)
+        return error
     return None
-
-
-def fill_error(kind: type[Exception], args: tuple[Any, ...], fields: dict[str, Any]) -> Exception:
-    """Make an exception without calling its `__init__`."""
-    error = kind.__new__(kind, *args)
-    error.args = error.args or args  # a subclass of OSError has none yet
-    slots = list_members(kind)
-    for name, value in fields.items():
-        if name not in slots:
-            vars(error)[name] = value
-            continue
-        with suppress(AttributeError, TypeError):  # it is read-only
-            slots[name].__set__(error, value)
-    return error
 
 
 def write_text(error: BaseException) -> str:
