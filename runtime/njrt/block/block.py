@@ -38,8 +38,6 @@ class Block:
     """
     chooses: tuple[str, ...] = ()
     """Outputs with objects that inputs hold, by their types; they can be chosen but not made."""
-    data_outputs: tuple[str, ...] = ()
-    """The outputs of a block with code that a reply may bind as data, all of them or none."""
     code: str = ""
     """Static code, which runs instead of a conversation with a model."""
     interface: Interface | None = None

@@ -1,18 +1,15 @@
 """Classes whose objects are data: no more than their fields.
 
 is_data_class(Point)                True for a named tuple, or a frozen class without public methods
-is_unchangeable((1, Point(1, 2)))   True: nothing in it can change
 """
 
 from __future__ import annotations
 
-import enum
 from dataclasses import fields, is_dataclass
 from types import FunctionType
 from typing import Any
 
-from njrt.data.outcome import UserValue
-from njrt.values.introspection import VALUE_CLASSES, is_user_class, read_attributes
+from njrt.values.introspection import is_user_class
 
 
 def is_data_class(kind: type) -> bool:
@@ -44,24 +41,6 @@ def is_record(kind: type) -> bool:
         parameters: Any = getattr(kind, "__dataclass_params__", None)
         return bool(parameters.frozen) and not has_own_constructor(kind)
     return issubclass(kind, tuple) and hasattr(kind, "_fields")
-
-
-def is_unchangeable(value: UserValue) -> bool:
-    """Return whether a value is known to be unchangeable data, with everything that it holds."""
-    kind = type(value)
-    if kind in _UNCHANGEABLE or isinstance(value, enum.Enum):
-        return True
-    if kind.__name__ in VALUE_CLASSES.get(kind.__module__, ()):
-        return True
-    if isinstance(value, type):
-        return issubclass(value, enum.Enum | BaseException)
-    if kind in (tuple, frozenset) or is_data_class(kind):
-        parts = value if isinstance(value, tuple | frozenset) else read_attributes(value).values()
-        return all(map(is_unchangeable, parts))
-    return False
-
-
-_UNCHANGEABLE = (type(None), bool, int, float, complex, str, bytes, range)
 
 
 def has_own_constructor(made: type) -> bool:

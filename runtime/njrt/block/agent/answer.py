@@ -48,12 +48,6 @@ UNTYPED = bool | int | float | str | list[bool | int | float | str] | None
 """The type of an output without a declared type."""
 
 
-def is_simple(value: Any) -> bool:
-    """Return whether a JSON value fits `UNTYPED`."""
-    items = value if isinstance(value, list) else [value]
-    return all(item is None or isinstance(item, bool | int | float | str) for item in items)
-
-
 COMMON_EXCEPTIONS = ("ValueError", "LookupError", "RuntimeError")
 """Exceptions that any block may raise by name, in addition to the exceptions in its text."""
 

@@ -31,7 +31,6 @@ from njrt.data.records import record
 from njrt.errors import ConfigurationError
 from njrt.execution.scope.bindings import Bound
 from njrt.execution.scope.scope import Scope
-from njrt.values.data_classes import is_unchangeable
 from njrt.values.introspection import find_meaning, get_class_name, is_a
 from njrt.values.json_forms import make_json_form
 from njrt.values.rendering.describe import describe_function, describe_size, describe_whole
@@ -168,24 +167,6 @@ def _explain(path: str, value: UserValue, reason: str, most: int) -> PromptProbl
         reason += f"; the whole prompt may have max_prompt_chars={most:,}"
         way = "pass less of it, or raise the option"
     return PromptProblem(f"`{path}` ({describe_size(value)}) {reason}; {way}")
-
-
-def find_data_outputs(block: Block, scope: Scope, opening: str) -> tuple[str, ...]:
-    """Return a block's outputs if it has code only for those without types: data changes as much.
-
-    The block sets no attribute and cannot jump, and its inputs, which are shown whole, cannot be
-    changed.
-    """
-    is_typed = [path in scope.types or scope.has_unresolved_type(path) for path in scope.outputs]
-    if block.labels or all(is_typed) or any("." in path for path in scope.outputs):
-        return ()
-    inputs = scope.list_inputs(block.reads).values()
-    writer = WholeWriter(len(opening), Redactor(block.options.redact is not False))
-    try:
-        is_shown = all(isinstance(it, type) or writer.write(it) in opening for it in inputs)
-    except CannotShow:
-        return ()
-    return scope.outputs if is_shown and all(map(is_unchangeable, inputs)) else ()
 
 
 def _describe_class(

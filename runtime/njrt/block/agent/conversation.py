@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from itertools import chain, count, repeat
 
-from njrt.block.agent.answer import AnswerForm, is_simple, parse_answer, unfence
+from njrt.block.agent.answer import AnswerForm, parse_answer
 from njrt.block.agent.prompt import build_answer_prompt, build_direct_prompt
 from njrt.block.agent.text_protocol import parse_text_effects
 from njrt.block.agent.tools import DIRECT, DIRECT_TOOLS, Operation, make_tools, parse_tool_call
@@ -23,11 +23,10 @@ from njrt.data.decisions import Interception, PendingEffect
 from njrt.data.media import Attachment
 from njrt.data.outcome import Outcome
 from njrt.data.records import record
-from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal, Run
+from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
 from njrt.errors import ReplyError
 from njrt.execution.execute import Execution, Snippet
 from njrt.messages import (
-    ANSWER_DECODER,
     Message,
     ModelMessage,
     Protocol,
@@ -90,7 +89,7 @@ def converse(
     for turn in count(first_turn):
         reply = yield make_request(block, protocol, messages, detector.temperature, turn, form)
         assert isinstance(reply, Reply)
-        requested = read_effects(reply, form, protocol, messages) or read_data(reply, block)
+        requested = read_effects(reply, form, protocol, messages)
         if problem := find_reply_problem(reply, requested):
             unusable += 1
             if reply.stop == "refusal" or unusable >= MAX_UNUSABLE_REPLIES:
@@ -194,21 +193,6 @@ def read_effects(
         return ()
     shown = [message.text for message in messages if isinstance(message, UserMessage)]
     return parse_text_effects(reply.message.text, operations, shown)
-
-
-def read_data(reply: Reply, block: Block) -> tuple[Effect, ...]:
-    """Return code that binds the outputs to a reply's values, if it is one JSON object of these."""
-    outputs = block.data_outputs
-    if not outputs:
-        return ()
-    try:
-        value = ANSWER_DECODER.decode(unfence(reply.message.text))
-    except (ValueError, RecursionError):
-        return ()
-    if not (isinstance(value, dict) and value.keys() == {*outputs}) or is_too_long(reply):
-        return ()
-    lines = [f"{name} = {item!r}" for name, item in value.items() if is_simple(item)]
-    return (Run("\n".join(lines), done=True),) if len(lines) == len(value) else ()
 
 
 NOT_CARRIED_OUT = Refusal("not carried out, because an earlier call of this reply failed")

@@ -23,7 +23,6 @@ from types import CellType
 from njrt.block.agent.answer_handler import AnswerHandler
 from njrt.block.agent.answer_prompt import (
     PromptProblem,
-    find_data_outputs,
     list_inputs,
     make_answer_prompt,
 )
@@ -205,8 +204,6 @@ class BlockRun(DecidingRun):
             scope.lend("ask", make_asker(scope, self.session, redactor, self.is_async))
         reopen = partial(build_opening, block, scope, redactor)
         opening = reopen()
-        if self.may_bind_data():
-            block = replace(block, data_outputs=find_data_outputs(block, scope, opening))
         protocol, interface = self.session.protocol, self.interface
         return converse(
             block,
@@ -218,12 +215,6 @@ class BlockRun(DecidingRun):
             attachments=tuple(find_attachments(scope.list_inputs(block.reads), redactor).found),
             reopen=reopen,
         )
-
-    def may_bind_data(self) -> bool:
-        """Return whether a reply may bind the outputs as data: nobody has chosen code."""
-        settings, environ = self.session.settings, self.session.environ
-        is_chosen = self.call.sets_effects or settings.options.effects or environ.get("NJC_EFFECTS")
-        return not is_chosen and not self.interface and self.block.options.authority != "code"
 
     # ── asking ahead ─────────────────────────────────────────────────────────────────────────────
 
