@@ -101,11 +101,14 @@ ODD: list[Any] = [
     {"content": None},
     {"content": [{"token": "A", "logprob": -0.1, "top_logprobs": []}]},
     {"content": [{"token": "A", "logprob": -0.1, "top_logprobs": None}]},
-    {"content": [{"token": "A", "logprob": -0.1, "top_logprobs": [{"token": "A", "logprob": 5}]}]},
+    *(
+        {"content": [{"token": "A", "top_logprobs": [{"token": "A", "logprob": it}]}]}
+        for it in (5, 10**400, -(10**400), "x", None)
+    ),
 ]
 
 
-@pytest.mark.parametrize("logprobs", ODD, ids=str)
+@pytest.mark.parametrize("logprobs", ODD)
 def test_odd_log_probabilities_are_no_answer(ask: Ask, logprobs: Any) -> None:
     body = MALFORMED | {"choices": [MALFORMED["choices"][0] | {"logprobs": logprobs}]}
     with OpenAIServer([Answer(body)], vendor=False) as server:

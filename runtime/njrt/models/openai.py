@@ -303,6 +303,6 @@ def read_likeliest(choice: Any) -> list[tuple[str, float]]:
         case {"logprobs": {"content": [{"top_logprobs": list(likeliest)}, *_]}}:
             for each in likeliest:
                 match each:
-                    case {"token": str(token), "logprob": float() | int() as logprob}:
-                        found.append((token, float(logprob)))
+                    case {"token": str(token), "logprob": float() | int() as it} if abs(it) < 1e6:
+                        found.append((token, float(it)))
     return found
