@@ -68,22 +68,17 @@ class NameScope:
         """Whether `await` is legal in the scope."""
         return self.kind in ("async function", "async generator")
 
-    @cached_property
+    @property
     def as_home(self) -> Local:
-        """The scope as the home of a name."""
+        """The scope as the home of a name; it is not kept, because a cycle delays freeing."""
         return Local(self)
-
-    @cached_property
-    def as_module(self) -> tuple[Global, Global]:
-        """The module as the home of a name that is not bound there, and of a name that is."""
-        return Global(self, False), Global(self, True)
 
     @cached_property
     def mangling_class(self) -> str | None:
         """The name of the innermost enclosing class, even outside enclosing functions."""
         return next((scope.name for scope in self.walk_outwards() if scope.kind == "class"), None)
 
-    @cached_property
+    @property
     def module(self) -> NameScope:
         """The module."""
         return self if self.parent is None else self.parent.module
@@ -162,7 +157,7 @@ def resolve_name(name: str, scope: NameScope, outputs: BlockOutputs) -> Resolved
             return place.as_home
         elif name in bindings.type_parameters:
             return TypeParameter(place)
-    return place.as_module[is_bound(name, place, outputs)]
+    return Global(place, is_bound(name, place, outputs))
 
 
 def is_bound(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
