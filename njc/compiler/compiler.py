@@ -200,12 +200,15 @@ def _add_warnings(analysis: Analysis, project: Options) -> tuple[Diagnostic, ...
     return tuple(sorted(found))
 
 
-def _reject_uncompilable(module: Module, compilation: Compilation, has_code: bool) -> Compilation:
+def _reject_uncompilable(
+    module: Module, compilation: Compilation, *, has_code: bool
+) -> Compilation:
     """Reject a program that Python parses but does not compile, such as a stray `return`."""
     is_cell = module.source.is_cell
     if not has_code and find_compile_error(module.tree, is_cell=is_cell) is None:
         return compilation
-    # A block may bind the name that a `nonlocal` declares, so the compiled file decides.
+    # A block may bind the name that a `nonlocal` declares, so the compiled file decides, as it does
+    # about code that replaces a block.
     error = find_compile_error(parse_compiled_tree(compilation), is_cell=is_cell)
     if error is None:
         return compilation
