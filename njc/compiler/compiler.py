@@ -179,8 +179,9 @@ def generate(
     compilation = _assemble_output(source, blocks, diagnostics, pieces, encoded)
     compilation = replace(compilation, authorities=authorities, contracts=contracts)
     if with_hints:
-        hints = map(find_code_hint, repeat(source), blocks, authorities)
-        compilation = replace(compilation, hints=tuple(chain.from_iterable(hints)))
+        hints = chain.from_iterable(map(find_code_hint, repeat(source), blocks, authorities))
+        gains = find_ahead_findings(source, blocks, authorities, types, project, True)
+        compilation = replace(compilation, hints=(*hints, *gains))
     compilation = _reject_uncompilable(module, compilation, has_code=bool(written))
     if any(finding.severity == "error" for finding in found):
         return replace(compilation, output=None, line_map=LineMap())

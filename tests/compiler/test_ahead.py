@@ -86,6 +86,42 @@ def test_a_loop_cannot_ask_ahead(
     assert compilation.source.line(found[0].line).lstrip().startswith('"""natural(ahead=8')
 
 
+HINTED = [
+    ("for mail in mails:", "mail", "print(mail)", True),
+    ("for n, mail in enumerate(mails):", "rule", "pass", True),
+    ("for mail in zip(mails, desk.mails):", "rule", "pass", True),
+    ("for mail in desk.mails:", "rule", "pass", True),
+    ("for mail in open(rule):", "rule", "pass", False),
+    ("for mail in zip(mails, open(rule)):", "rule", "pass", False),
+    ("for mail in map(str, mails):", "rule", "pass", False),
+    ("for mail in set(mails):", "rule", "pass", False),
+    ("while mails:", "rule", "pass", False),
+    ("for mail in mails:", "topic", "pass", False),
+    ("for mail in mails:", "rules", "print(rules)", False),
+]
+
+
+@pytest.mark.parametrize(("header", "read", "before", "is_hinted"), HINTED)
+def test_a_loop_that_would_gain_is_named(
+    header: str, read: str, before: str, is_hinted: bool
+) -> None:
+    """Loops that ask ahead already, are refused it, or whose items may come late are not."""
+    options = 'effects="answer"' * (read == "rules")
+    text = compile_loop(header, read, before).source.text.replace("(ahead=8)", f"({options})")
+    found = [it.line for it in compile_text(text).hints if it.code == "NJ310"]
+    assert found == [text[: text.index('"""natural')].count("\n") + 1] * is_hinted
+    again = compile_text(text.replace("natural(", "natural(ahead=8, ").replace(", )", ")"))
+    assert [it.code for it in again.hints if it.code == "NJ310"] == []
+
+
+def test_one_block_of_a_loop_is_named() -> None:
+    block = '\n        """natural\n        Put the <:{} str> of <mail>.\n        """'
+    loop = f"def f(mails: list[str]) -> None:\n    for mail in mails:{block * 2}\n        pass\n"
+    for text, count in [(loop, 1), (loop.replace("natural", "natural(mode='static')"), 0)]:
+        compilation = compile_text(text.format("topic:", "kind:"))
+        assert [it.code for it in compilation.hints].count("NJ310") == count, text
+
+
 PLACES = [
     ("class Kept:", "the body of a class"),
 ]

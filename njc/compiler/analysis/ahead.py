@@ -30,19 +30,38 @@ def find_ahead_findings(
     authorities: Sequence[Authority],
     types: TypeReader,
     project: Options,
+    hints: bool = False,
 ) -> Iterator[Diagnostic]:
-    """Report the blocks with `ahead` whose loops cannot ask ahead."""
+    """Report the blocks with `ahead` whose loops cannot ask ahead; as `hints`, loops that could."""
+    loops = [block.loop for block in blocks if block.ahead is not None]
     for block, authority in zip(blocks, authorities, strict=True):
-        if block.ahead is None:
+        options, loop = merge_option_layers(block.options, project), block.loop
+        if hints == (block.ahead is not None):
             continue
-        options = merge_option_layers(block.options, project)
         problem = next(_find_problems(block, blocks, types), None)
         if problem is None and not answers_with_data(authority, options):
             reason = f"the block does not answer with data: {authority.reason}"
             problem = reason, authority.remedy or "leave out `ahead`"
-        if problem is not None:
+        if problem is not None and not hints:
             message, hint = problem
             yield make_diagnostic(source, "NJ309", *block.head, f"`ahead`: {message}", hint)
+        if problem or loop is None or loop in loops or options.mode == "static":
+            continue
+        if _is_collection(loop.iter, block, types):
+            loops.append(loop)
+            message = "the loop waits for each reply before it sends the next request"
+            yield make_diagnostic(source, "NJ310", *block.head, message, "write `natural(ahead=8)`")
+
+
+def _is_collection(items: ast.expr, block: NaturalBlock, types: TypeReader) -> bool:
+    """Return whether what a loop goes through is known, by its type, to be there at its start."""
+    if isinstance(items, ast.Call) and ast.unparse(items.func) in ("enumerate", "zip"):
+        return all(_is_collection(part, block, types) for part in items.args)
+    found = types.infer(items, block.scope)
+    return found is not None and types.name_of(types.expand(found)) in _COLLECTIONS
+
+
+_COLLECTIONS = ("list", "tuple", "dict", "collections.abc.Sequence", "collections.abc.Mapping")
 
 
 def list_targets(loop: ast.For) -> list[str]:

@@ -47,7 +47,7 @@ _ERRORS = "NJ106 NJ201 NJ207 NJ214"
 _WARNINGS = (
     "NJ004 NJ103 NJ203 NJ204 NJ208 NJ209 NJ210 NJ211 NJ215 NJ217 NJ301 NJ302 NJ303 NJ305 NJ306"
 )
-_HINTS = "NJ304"
+_HINTS = "NJ304 NJ310"
 
 FATAL = frozenset(_FATAL.split())
 """Errors that leave nothing to compile, so that `# njc: ignore` cannot silence them."""
