@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,7 +23,7 @@ from njc.batch.calls import (
 from njc.batch.rows import find_row_format, read_rows
 from njc.commands.terminal.console import INTERRUPTED_EXIT_CODE, Console
 from njc.commands.terminal.flags import COUNT, FILE, TARGET, refuse_options, with_console
-from njc.commands.terminal.status_line import is_status_shown
+from njc.commands.terminal.status_line import showing_progress
 from njc.project.outputs import check_output
 from njc.project.report import format_count
 from njc.project.units import format_path
@@ -96,7 +93,11 @@ def command(
                 left = max(0.0, asked.max_usd - (results.usage.usd or 0.0))
                 stack.enter_context(njrt.limit(usd=left, option="--max-{}"))
             submit = stack.enter_context(_open_executor(loaded, asked))
-            report = stack.enter_context(_showing_progress(console, results, len(digests)))
+            update = stack.enter_context(showing_progress(console, len(digests)))
+
+            def report(waiting: int) -> None:
+                update(len(results.done), _describe(results, waiting))
+
             usd = asked.max_usd if asked.executor else None
             run_batch(read_rows(rows, form, loaded), results, submit, asked.jobs, usd, report)
         results.finish()
@@ -114,35 +115,6 @@ def _open_executor(target: TargetFunction, asked: BatchFlags) -> AbstractContext
     if asked.executor is not None:
         return open_dask(target, asked.jobs, asked.scheduler)
     return open_event_loop(target) if target.is_async else open_threads(target, asked.jobs)
-
-
-@contextmanager
-def _showing_progress(
-    console: Console, results: BatchResults, total: int
-) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on a terminal, rich's if installed, else click's; yield its update."""
-    if not is_status_shown(console):
-        yield lambda waiting: None
-    elif find_spec("rich") is not None:
-        from rich.console import Console as RichConsole
-        from rich.progress import Progress
-
-        with Progress(console=RichConsole(stderr=True), transient=True) as progress:
-            task = progress.add_task("", total=total)
-
-            def show(waiting: int) -> None:
-                shown = _describe(results, waiting)
-                progress.update(task, completed=len(results.done), description=shown)
-
-            yield show
-    else:
-        with click.progressbar(length=total, file=sys.stderr) as bar:
-
-            def update(waiting: int) -> None:
-                bar.label = _describe(results, waiting)
-                bar.update(len(results.done) - bar.pos)
-
-            yield update
 
 
 def _describe(results: BatchResults, waiting: int = 0) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from njc.commands.terminal.console import Console, ProgressLine
+from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
     ATTEMPTS,
     JOBS,
@@ -127,7 +127,6 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         project,
         force=flags["force"],
         jobs=flags["jobs"],
-        progress=ProgressLine(console, "compiling"),
         compiled=compiled,
     )
     _show_findings(console, plan.findings, len(units), format)

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from njc.commands.terminal.console import Console, ProgressLine, colorize, require_stdin
+from njc.commands.terminal.console import Console, colorize, require_stdin
 from njc.commands.terminal.flags import (
     JOBS,
     OUTPUT_FORMAT,
@@ -82,7 +82,6 @@ def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         contents,
         project,
         flags["jobs"],
-        ProgressLine(console, "checking"),
         parse_always=True,
         with_hints=flags["hints"],
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from njc.commands.terminal.console import Console, ProgressLine
+from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
     CASE_JOBS,
     CASES,
@@ -19,6 +19,7 @@ from njc.commands.terminal.flags import (
     parse_modes,
     with_console,
 )
+from njc.commands.terminal.status_line import showing_progress
 from njc.measure.calibration import format_calibration
 from njc.measure.cases.case_file import read_cases
 from njc.measure.cases.runner import CaseResult, Form, run_cases, setting_variable
@@ -82,17 +83,17 @@ def command(
         for case in read
     ]
     summaries: list[Summary] = []
-    progress = ProgressLine(console, "running")
     total = len(planned) * len(chosen) * len(names) * len(decides)
-    for mode in chosen:
-        with setting_variable("NJC_MODE", mode):
-            loaded = load_again(target) if mode else get_target(target)
-            for form in [Form(name, mode, decide) for name in names for decide in decides]:
-                results: list[CaseResult] = []
-                for result in run_cases(loaded, form, planned, flags["jobs"]):
-                    results.append(result)
-                    progress(len(summaries) * len(planned) + len(results), total)
-                summaries.append(summarize(form, read, results))
+    with showing_progress(console, total) as update:
+        for mode in chosen:
+            with setting_variable("NJC_MODE", mode):
+                loaded = load_again(target) if mode else get_target(target)
+                for form in [Form(name, mode, decide) for name in names for decide in decides]:
+                    results: list[CaseResult] = []
+                    for result in run_cases(loaded, form, planned, flags["jobs"]):
+                        results.append(result)
+                        update(len(summaries) * len(planned) + len(results), "running")
+                    summaries.append(summarize(form, read, results))
     times = f", {repeats} times" if repeats > 1 else ""
     title = f"{shown} on {format_count(len(read), 'case')}{times}"
     console.result(f"{title}\n\n{format_table(summaries)}")

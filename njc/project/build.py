@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import starmap
 from pathlib import Path
 from types import MappingProxyType
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 Compilations = Mapping["Unit", "Compilation"]
 """The files that are already compiled: those with static blocks."""
-ProgressCallback = Callable[[int, int], None]
-"""Called with the number of finished files and the total number."""
 
 _BYTES_PER_PROCESS = 200_000
 """Starting a process takes about as long as compiling this much source."""
@@ -154,7 +152,6 @@ def plan_build(
     *,
     force: bool = False,
     jobs: int | None = None,
-    progress: ProgressCallback = lambda done, of: None,
     compiled: Compilations = MappingProxyType({}),
 ) -> BuildPlan:
     """Compile outdated units that are not in `compiled`, and find obstacles to writing."""
@@ -174,7 +171,7 @@ def plan_build(
         return not _is_fresh(existing[unit], sources[unit], project)
 
     outdated = {unit: source for unit, source in sources.items() if is_outdated(unit)}
-    results = compile_all(outdated, project, jobs, progress, compiled=compiled)
+    results = compile_all(outdated, project, jobs, compiled=compiled)
     changes = tuple(
         OutputChange(result.unit, existing[result.unit].data, result.output)
         for result in results
@@ -190,7 +187,6 @@ def compile_all(
     sources: Mapping[Unit, SourceFile],
     project: Project,
     jobs: int | None = None,
-    progress: ProgressCallback = lambda done, of: None,
     *,
     parse_always: bool = False,
     with_hints: bool = False,
@@ -214,7 +210,6 @@ def compile_all(
         _compile_in_processes(left, workers) if workers > 1 else map(CompileTask.run, left)
     ):
         results[result.unit] = result
-        progress(len(results), len(tasks))
     return [results[unit] for unit in tasks]
 
 

@@ -17,7 +17,6 @@ import shutil
 import signal
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 _SEVERITY = re.compile(r"\b(?:(error)|(warning)|(help|note|hint))(\[NJ\d+\])?: ")
 _CARET = re.compile(r"^( +\|[ \t]*)(\^+)$", re.MULTILINE)
-_PROGRESS_DELAY = 0.5
 INTERRUPTED_EXIT_CODE = 130
 """128 + SIGINT, as in shells."""
 
@@ -83,25 +81,6 @@ class Console:
             print_result(line)
 
 
-class ProgressLine:
-    """Counts files on one terminal line, if the work takes long."""
-
-    def __init__(self, console: Console, activity: str) -> None:
-        self._activity = activity
-        self._shown = False
-        self._is_enabled = console.verbosity > -1 and bool(sys.stderr and sys.stderr.isatty())
-        self._begin = time.monotonic()
-
-    def __call__(self, done: int, of: int) -> None:
-        """Show the count; at the end, remove the line."""
-        if not self._is_enabled or (
-            not self._shown and time.monotonic() - self._begin < _PROGRESS_DELAY
-        ):
-            return
-        self._shown = True
-        paint_progress(f"{self._activity} {done}/{of}" if done < of else "")
-
-
 def print_result(line: str) -> None:
     """Print to standard output; characters that its encoding lacks are escaped."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"  # it may be closed
@@ -112,12 +91,6 @@ def require_stdin(use: str) -> None:
     """Raise ConfigurationError, naming the use of standard input, if it is closed."""
     if sys.stdin is None:
         raise ConfigurationError(f"standard input is closed; {use}")
-
-
-def paint_progress(line: str) -> None:
-    """Replace the terminal's current line with `line`, cut to the terminal's width."""
-    width = shutil.get_terminal_size().columns - 1
-    click.echo(f"\r\x1b[K{line[:width]}", err=True, nl=False)
 
 
 def get_output_width() -> int | None:

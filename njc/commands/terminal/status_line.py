@@ -14,10 +14,12 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TextIO, cast
+
+import click
 
 from njc.commands.terminal.console import Console
 from njc.debug.trace_view.tables import cut_text
@@ -210,3 +212,18 @@ def show_status(console: Console) -> Iterator[None]:
     finally:
         stop()
         line.close()
+
+
+@contextmanager
+def showing_progress(console: Console, total: int) -> Iterator[Callable[[int, str], None]]:
+    """Show a progress bar on a terminal; yield its update, with what is done and a label."""
+    if not is_status_shown(console):
+        yield lambda done, label: None
+        return
+    with click.progressbar(length=total, file=sys.stderr) as bar:
+
+        def update(done: int, label: str) -> None:
+            bar.label = label
+            bar.update(done - bar.pos)
+
+        yield update
