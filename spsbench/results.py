@@ -16,9 +16,8 @@ import functools
 import io
 import json
 import operator
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from statistics import fmean
 from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import MinLen
@@ -239,26 +238,6 @@ class BenchmarkRun(RunLine):
     programs: tuple[str, ...]
     writers: tuple[str, ...] = ()
     """The models that wrote the code of static methods, if it was taken from a lock."""
-
-
-def format_usage(used: Any, digits: int = 1) -> str:
-    """Return the usage of a result: `2 calls, 1,200 + 80 tokens, 3.1 s`."""
-    tokens = f"{used.input_tokens:,} + {used.output_tokens:,} tokens"
-    return f"{used.calls} calls, {tokens}, {used.seconds:.{digits}f} s"
-
-
-_MEAN_FORMATS = {
-    "seconds": ".1f",
-    **dict.fromkeys(("input_tokens", "output_tokens"), ",.0f"),
-}
-
-
-def list_mean_cells(results: Sequence[object], *names: str) -> tuple[str, ...]:
-    """Return the means of these usage fields over results, as table cells."""
-    return tuple(
-        f"{fmean(getattr(result, name) for result in results):{_MEAN_FORMATS[name]}}"
-        for name in names
-    )
 
 
 Item = TypeVar("Item")

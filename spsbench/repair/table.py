@@ -22,7 +22,7 @@ from spsbench.report.document import (
     list_run_facts,
 )
 from spsbench.report.measures import BOOTSTRAP_ROUNDS, SEED
-from spsbench.results import Results, group_by, list_mean_cells
+from spsbench.results import Results, group_by
 
 SUMMARY_HEADINGS = (
     *("model", "condition", "problems", "samples", "pass@1", "95 %", "pass@k", "95 %"),
@@ -52,7 +52,9 @@ def list_summary_rows(results: Iterable[RepairResult]) -> Iterator[tuple[str, ..
             *list_rate_cells(passes),
             str(sum(not any(reply.code for reply in result.replies) for result in group)),
             f"{fmean(len(result.replies) for result in group):.1f}",
-            *list_mean_cells(group, "input_tokens", "output_tokens", "seconds"),
+            f"{fmean(result.input_tokens for result in group):,.0f}",
+            f"{fmean(result.output_tokens for result in group):,.0f}",
+            f"{fmean(result.seconds for result in group):.1f}",
         )
 
 
