@@ -334,9 +334,10 @@ FLAGS = {
         *("--env", "--max-cpu", "--max-memory", "--max-processes", "--read", "--sandbox"),
         "--work",
     ),
+    "skill": ("skill --force", "skill --into"),
     "static": ("--learn",),
     "trace": ("--expensive", "--jumps", "--slow", "--surprises", "trace --block", "trace --run"),
-    "usage": ("usage --budget", "usage --forget", "usage --of"),
+    "usage": ("usage --all", "usage --budget", "usage --forget", "usage --of"),
 }
 
 

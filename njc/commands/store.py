@@ -47,21 +47,19 @@ def command() -> None:
 
 @command.command("usage")
 @STORE
-@click.option("--all", "shows_all", is_flag=True, help="Past periods too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with every account.")
 @with_console
-def show_usage(console: Console, url: str | None, shows_all: bool, as_json: bool) -> None:
-    """Show the spending of each budget."""
+def show_usage(console: Console, url: str | None, as_json: bool) -> None:
+    """Show the spending of each budget in its current period."""
     store = get_store_to_read(url, os.environ)
     found, now = list(list_accounts(store)), store.now()
     if as_json:
         accounts = [account_to_json(account, is_current(account, now)) for account in found]
         console.json({"store": store.name, "accounts": accounts})
         return
-    shown = [account for account in found if shows_all or is_current(account, now)]
+    shown = [account for account in found if is_current(account, now)]
     if not shown:
-        past = f"; {format_count(len(found), 'account')} of past periods: --all" if found else ""
-        console.note(f"{store.name}: no budget has been used{past}")
+        console.note(f"{store.name}: no budget has been used")
         return
     console.table(_COLUMNS, [_format_row(account) for account in shown])
 

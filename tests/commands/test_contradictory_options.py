@@ -24,7 +24,6 @@ CASES = {
     "build --clean --locked": "--locked does nothing with --clean, which builds nothing",
     "build --unreviewed": "--unreviewed needs --locked",
     "show a.njpy --line a.py:3": "FILE cannot be given with --line",
-    "skill --force": "--force needs --into",
     "mcp add box --url http://127.0.0.1:9/mcp -- x": "the MCP server box needs a command or a URL, not both",
     "mcp add box --header a=b -- x": "--header needs --url",
 }

@@ -19,7 +19,6 @@ from njc.project.report import REPORT_FORMATS
 from njc.project.units import format_path
 from njrt.data.options import (
     OPTION_CHOICES,
-    OPTION_NAMES,
     Mode,
     Options,
     make_options,
@@ -29,15 +28,6 @@ from njrt.data.options import (
 from njrt.errors import ConfigurationError
 
 FlagValue = Any
-
-
-def _complete_setting(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Complete the key of `KEY=VALUE`, and the value if the option has a fixed set of values."""
-    key, equals, _ = incomplete.partition("=")
-    choices = OPTION_CHOICES.get(key.replace("-", "_"), ()) if equals else ()
-    settings = [f"{key}={choice}" for choice in choices]
-    settings += [] if equals else [f"{name.replace('_', '-')}=" for name in OPTION_NAMES]
-    return [setting for setting in settings if setting.startswith(incomplete)]
 
 
 PATH = click.Path(path_type=Path)
@@ -114,7 +104,6 @@ def project_flags(command: CommandFunction) -> CommandFunction:
             "options",
             multiple=True,
             metavar="KEY=VALUE",
-            shell_complete=_complete_setting,
             help="Set an option of all blocks.",
         ),
     )

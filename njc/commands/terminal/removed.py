@@ -55,8 +55,10 @@ FLAGS: Mapping[str, str] = {
     **dict.fromkeys(
         ("cache --folder", "clear --folder"), "set XDG_CACHE_HOME to the folder above it"
     ),
-    "usage --forget": "accounts of past periods stay, a line each, and are shown by --all",
+    "usage --forget": "accounts of past periods stay, a line each, and are shown by --json",
+    "usage --all": "use --json, which has the accounts of past periods too",
     "cache --output-format": "the line has the number of replies and their size",
+    **dict.fromkeys(("skill --force", "skill --into"), "redirect the output into a file"),
     "build --stubs": "make stubs of the compiled files by mypy's stubgen",
     "debug --plain": "leave it out; commands are read line by line",
     "trace --block": "use --search FILE or FILE:LINE",

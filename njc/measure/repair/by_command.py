@@ -254,11 +254,8 @@ def _repair_hole(
 def describe_no_run(result: CommandResult) -> str:
     """Return why a block cannot be repaired if its code did not run."""
     last = result.output.rpartition("\n")[2].strip()[:200]
-    ending = f"; its output ends with: {last}" if last else ""
-    how = "failed without running its code"
-    if result.was_killed:
-        how = f"was ended by {result}, so that the result of the code is not known"
-    return f"the command {how}{ending}"
+    ended = f"was ended by {result}" if result.was_killed else "failed without running its code"
+    return f"the command {ended}" + (f"; its output ends with: {last}" if last else "")
 
 
 def make_repaired_entry(
