@@ -184,13 +184,6 @@ def test_a_command_imports_only_what_it_needs(here: Workplace) -> None:
     ("words", "expected"),
     [
         (["explain", "nj2"], {code for code in SEVERITIES if code.startswith("NJ2")}),
-        (["check", "--set", "max-c"], {"max-calls=", "max-call-seconds=", "max-code-seconds="}),
-        (
-            ["build", "--set", "mode="],
-            {"mode=live", "mode=static", "mode=reviewed"},
-        ),
-        (["run", "--set", "authority=st"], {"authority=strict"}),
-        (["run", "--set", "model="], set()),
         (["exp"], {"explain"}),
         (["check", "--stdin-f"], {"--stdin-filename"}),
     ],
