@@ -468,12 +468,3 @@ def test_a_module_of_a_server_that_is_not_text_is_kept(here: Workplace) -> None:
     result = here.njc("mcp", "add", "clock", "--", "no-such-server")
     assert (result.exit_code, here.files()) == (2, ["clock.py"])
     assert "clock.py exists, and is not written by this" in result.stderr
-
-
-def test_a_guide_that_is_not_text_is_kept(here: Workplace) -> None:
-    file = here.folder / "skills/natural-code/SKILL.md"
-    file.parent.mkdir(parents=True)
-    file.write_bytes(b"\xff")
-    result = here.njc("skill", "--into", "skills")
-    assert (result.exit_code, file.read_bytes()) == (2, b"\xff")
-    assert "differs; --force overwrites it" in result.stderr
