@@ -228,7 +228,7 @@ def test_a_name_is_checked_before_a_model_is_asked(capsys: pytest.CaptureFixture
         assert bool(model.requests) == result.success
     assert "did you mean `prices`?" in capsys.readouterr().err
     shell.run_cell(block.format("prices").replace("natural", "naturl"))
-    assert "has an output" in capsys.readouterr().err
+    assert "is nearly a marker" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
