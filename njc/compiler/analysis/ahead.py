@@ -38,6 +38,10 @@ def find_ahead_findings(
         options, loop = merge_option_layers(block.options, project), block.loop
         if hints == (block.ahead is not None):
             continue
+        if hints and (loop is None or loop in loops or options.mode == "static"):
+            continue
+        if hints and loop is not None and not _is_collection(loop.iter, block, types):
+            continue
         problem = next(_find_problems(block, blocks, types), None)
         if problem is None and not answers_with_data(authority, options):
             reason = f"the block does not answer with data: {authority.reason}"
@@ -45,9 +49,7 @@ def find_ahead_findings(
         if problem is not None and not hints:
             message, hint = problem
             yield make_diagnostic(source, "NJ309", *block.head, f"`ahead`: {message}", hint)
-        if problem or loop is None or loop in loops or options.mode == "static":
-            continue
-        if _is_collection(loop.iter, block, types):
+        if problem is None and hints:
             loops.append(loop)
             message = "the loop waits for each reply before it sends the next request"
             yield make_diagnostic(source, "NJ310", *block.head, message, "write `natural(ahead=8)`")
