@@ -64,7 +64,7 @@ def failure_from_json(failure: dict[str, Any]) -> Exception:
     args = fields.pop("args", None) if "like" in failure else failure["args"]
     kind = find_class(stored["module"], name)
     tried = [tuple(it) for it in (args, [text]) if kind is not None and it is not None]
-    made = [make_error(kind, it, fields) for it in tried]  # type: ignore[arg-type]
+    made = (make_error(kind, it, fields) for it in tried)  # type: ignore[arg-type]
     fallback = StepFailedError(f"{name}: {', '.join(map(str, args)) if text is None else text}")
     error = next((it for it in made if it and text in (None, write_text(it))), fallback)
     if failure["at"]:
