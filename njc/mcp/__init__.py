@@ -1,1 +1,1 @@
-"""MCP servers as modules of Python functions, and compiled functions as an MCP server."""
+"""The tools of MCP servers as modules of Python functions."""

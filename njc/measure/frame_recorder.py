@@ -5,10 +5,10 @@
 
     with Lines(lambda code: code.co_filename == "<program>"): ...
 
-A line that repeats with no other line between, such as a loop on one line, is recorded once. Not
+A line that repeats with no other line between, such as a loop on one line, is recorded once. Since
+Python 3.12, a comprehension is a part of its function, and each of its lines is recorded. Not
 recorded: other threads; code in C; the insides of generator expressions, and of comprehensions
-before Python 3.12, which made them a part of their function: those over several lines have a state
-for each line since.
+before Python 3.12.
 """
 
 from __future__ import annotations
