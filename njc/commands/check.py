@@ -82,7 +82,7 @@ def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         contents,
         project,
         flags["jobs"],
-        parse_always=True,
+        only_check=True,
         with_hints=flags["hints"],
     )
     if flags["hints"]:

@@ -3,9 +3,9 @@
     SourceFile  ->  Module  ->  [NaturalBlock]  ->  [LoweredBlock]  ->  [Piece]  ->  bytes
                               └──────────────────  [Diagnostic]
 
-`compile_source` calls `analyze`, which finds the blocks and the diagnostics, and then `generate`.
-They are pure functions: they read no files, clock or environment, and give the same bytes for the
-same source on every platform and Python version.
+`compile_source` calls `analyze`, which finds the blocks and the diagnostics, and then `generate`;
+`check_source` generates nothing. They are pure functions: they read no files, clock or environment,
+and give the same bytes for the same source on every platform and Python version.
 """
 
 from __future__ import annotations
@@ -109,6 +109,17 @@ def compile_source(
     return generate(analysis, project=project, version=version, with_hints=with_hints)
 
 
+def check_source(
+    source: SourceFile, *, project: Options = NO_OPTIONS, with_hints: bool = False
+) -> Compilation:
+    """Report all findings of a file; its compiled form is generated only if they need it."""
+    analysis = analyze(source)
+    module = analysis.module
+    if module is None or analysis.has_errors or _find_error(module) is not None:
+        return generate(analysis, project=project, with_hints=with_hints)
+    return _check_blocks(analysis, project, with_hints)
+
+
 def analyze(source: SourceFile) -> Analysis:
     """Parse a file; return its blocks and diagnostics."""
     has_marker = can_hold_blocks(source.data)
@@ -155,62 +166,61 @@ def generate(
     added = serialize_written(source, written, note)
     header = make_header(source, project, version, added)
     if module is None:
-        compilation = _compile_without_blocks(source, header)
-        return replace(compilation, diagnostics=analysis.diagnostics)
-    types = analysis.types
-    project = NO_OPTIONS if project == NO_OPTIONS else project  # comparing by identity is faster
-    written_as, blocks = blocks, tuple(resolve_mode(block, types, project) for block in blocks)
+        return _compile_without_blocks(source, header, analysis.diagnostics)
+    checked = _check_blocks(analysis, project, with_hints)
+    decided = (checked.blocks, checked.authorities, checked.contracts)
+    aliases = choose_aliases(source.text)
+    instead = {code.block.start: code for code in written}
+    calls = lower(*decided, analysis.types, aliases, source.path, project)
+    lowered = tuple(apply_written(call, instead.get(call.block.start)) for call in calls)
+    pieces = emit(module, lowered, header, aliases.runtime, note)
+    encoded = [piece.text.encode(source.encoding, _ENCODING_ERRORS) for piece in pieces]
+    compilation = _add_output(checked, pieces, encoded)
+    compilation = _reject_uncompilable(module, compilation, has_code=bool(written))
+    if any(finding.severity == "error" for finding in checked.diagnostics):
+        return replace(compilation, output=None, line_map=LineMap())
+    return compilation
+
+
+def _check_blocks(analysis: Analysis, project: Options, with_hints: bool) -> Compilation:
+    """Decide what each block may do, and find what is wrong: a compilation without its output."""
+    source, types = analysis.source, analysis.types
+    blocks = tuple(resolve_mode(block, types, project) for block in analysis.blocks)
     authorities = tuple(decide_authority(block, types, project) for block in blocks)
     contracts = tuple(find_contract(source, block, types) for block in blocks)
     found: list[Diagnostic] = []
     for block, authority in zip(blocks, authorities, strict=True):
         found += find_block_findings(source, block, authority, types, project)
     found += find_ahead_findings(source, blocks, authorities, types, project)
-    problems = map(find_mode_problem, repeat(source), written_as, blocks, authorities)
+    problems = map(find_mode_problem, repeat(source), analysis.blocks, blocks, authorities)
     found += filter(None, problems)
-    found = list(set(filter_ignored(found, source, analysis.directives, blocks)))
-    diagnostics = tuple(sorted((*analysis.diagnostics, *found)))
-    aliases = choose_aliases(source.text)
-    instead = {code.block.start: code for code in written}
-    calls = lower(blocks, authorities, contracts, types, aliases, source.path, project)
-    lowered = tuple(apply_written(call, instead.get(call.block.start)) for call in calls)
-    pieces = emit(module, lowered, header, aliases.runtime, note)
-    encoded = [piece.text.encode(source.encoding, _ENCODING_ERRORS) for piece in pieces]
-    compilation = _assemble_output(source, blocks, diagnostics, pieces, encoded)
-    compilation = replace(compilation, authorities=authorities, contracts=contracts)
-    if with_hints:
-        hints = chain.from_iterable(map(find_code_hint, repeat(source), blocks, authorities))
-        gains = find_ahead_findings(source, blocks, authorities, types, project, True)
-        compilation = replace(compilation, hints=(*hints, *gains))
-    compilation = _reject_uncompilable(module, compilation, has_code=bool(written))
-    if any(finding.severity == "error" for finding in found):
-        return replace(compilation, output=None, line_map=LineMap())
-    return compilation
+    kept = set(filter_ignored(found, source, analysis.directives, blocks))
+    diagnostics = tuple(sorted((*analysis.diagnostics, *kept)))
+    checked = Compilation(source, blocks, diagnostics, None, LineMap(), authorities, contracts)
+    if not with_hints:
+        return checked
+    hints = chain.from_iterable(map(find_code_hint, repeat(source), blocks, authorities))
+    gains = find_ahead_findings(source, blocks, authorities, types, project, True)
+    return replace(checked, hints=(*hints, *gains))
 
 
 def _add_warnings(analysis: Analysis, project: Options) -> tuple[Diagnostic, ...]:
     """Return a file's errors, and what else is found about blocks without an error."""
-    source, types = analysis.source, analysis.types
-    found = set(analysis.diagnostics)
-    wrong = {each.line for each in found if each.severity == "error"}
-    for block in analysis.blocks:
-        if wrong.isdisjoint(range(block.line, block.end_line + 1)):
-            authority = decide_authority(block, types, project)
-            more = find_block_findings(source, block, authority, types, project)
-            found.update(filter_ignored(more, source, analysis.directives, analysis.blocks))
-    return tuple(sorted(found))
+    wrong = {each.line for each in analysis.diagnostics if each.severity == "error"}
+    sound = [it for it in analysis.blocks if wrong.isdisjoint(range(it.line, it.end_line + 1))]
+    return _check_blocks(replace(analysis, blocks=tuple(sound)), project, False).diagnostics
 
 
 def _reject_uncompilable(
     module: Module, compilation: Compilation, *, has_code: bool
 ) -> Compilation:
     """Reject a program that Python parses but does not compile, such as a stray `return`."""
-    is_cell = module.source.is_cell
-    if not has_code and find_compile_error(module.tree, is_cell=is_cell) is None:
+    if not has_code and _find_error(module) is None:
         return compilation
     # A block may bind the name that a `nonlocal` declares, so the compiled file decides, as it does
     # about code that replaces a block.
-    error = find_compile_error(parse_compiled_tree(compilation), is_cell=is_cell)
+    tree = parse_compiled_tree(compilation)
+    error = find_compile_error(tree, is_cell=module.source.is_cell)
     if error is None:
         return compilation
     finding = make_syntax_diagnostic(module.source, error, counts_bytes=True)
@@ -218,32 +228,34 @@ def _reject_uncompilable(
     return replace(compilation, diagnostics=diagnostics, output=None, line_map=LineMap())
 
 
-def _compile_without_blocks(source: SourceFile, header: FileHeader) -> Compilation:
+def _find_error(module: Module) -> SyntaxError | None:
+    return find_compile_error(module.tree, is_cell=module.source.is_cell)
+
+
+def _compile_without_blocks(
+    source: SourceFile, header: FileHeader, diagnostics: tuple[Diagnostic, ...]
+) -> Compilation:
     """Compile a file without blocks; its bytes are kept, without decoding or parsing."""
     pieces = emit_without_blocks(replace(source, known_encoding="latin-1"), header)
     encodings = ("latin-1" if piece.is_authors else "ascii" for piece in pieces)
     encoded = [
         piece.text.encode(it, _ENCODING_ERRORS) for piece, it in zip(pieces, encodings, strict=True)
     ]
-    return _assemble_output(source, (), (), pieces, encoded)
+    return _add_output(Compilation(source, (), diagnostics, None, LineMap()), pieces, encoded)
 
 
 _ENCODING_ERRORS = "backslashreplace"
 """The scaffold, such as a file's path, may not fit the encoding; the author's text always does."""
 
 
-def _assemble_output(
-    source: SourceFile,
-    blocks: tuple[NaturalBlock, ...],
-    diagnostics: tuple[Diagnostic, ...],
-    pieces: Sequence[Piece],
-    encoded: Sequence[bytes],
+def _add_output(
+    compilation: Compilation, pieces: Sequence[Piece], encoded: Sequence[bytes]
 ) -> Compilation:
     """Join the encoded pieces, and append the line map."""
-    line_map = build_line_map(pieces)
+    source, line_map = compilation.source, build_line_map(pieces)
     content = source.bom + b"".join(encoded)
     closing = format_closing_comment(str(line_map), content) + source.newline
-    return Compilation(source, blocks, diagnostics, content + closing.encode(), line_map)
+    return replace(compilation, output=content + closing.encode(), line_map=line_map)
 
 
 def parse_compiled_tree(compilation: Compilation) -> ast.Module:

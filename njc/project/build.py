@@ -71,6 +71,8 @@ class CompileTask:
     options: Options
     parse_always: bool = True
     with_hints: bool = True
+    only_check: bool = False
+    """Whether only the findings are wanted."""
 
     def run(self) -> CompileResult:
         """Compile the source."""
@@ -84,9 +86,10 @@ class CompileTask:
 
     def compile(self) -> Compilation:
         """Compile the source; return the whole compilation."""
-        from njc.compiler.compiler import compile_source
+        from njc.compiler.compiler import check_source, compile_source
 
-        return compile_source(self.source, project=self.options, with_hints=self.with_hints)
+        compile_ = check_source if self.only_check else compile_source
+        return compile_(self.source, project=self.options, with_hints=self.with_hints)
 
     def make_result(self, compilation: Compilation) -> CompileResult:
         """Make the task's result, which can be sent to another process."""
@@ -188,16 +191,16 @@ def compile_all(
     project: Project,
     jobs: int | None = None,
     *,
-    parse_always: bool = False,
+    only_check: bool = False,
     with_hints: bool = False,
     compiled: Compilations = MappingProxyType({}),
 ) -> list[CompileResult]:
     """Compile sources, in several processes if that is faster; return the results in order.
 
-    A file without natural blocks is only parsed if `parse_always` is set.
+    With `only_check`, findings are all that is wanted, those of Python in files without blocks too.
     """
     tasks = {
-        unit: CompileTask(unit, source, project.options, parse_always, with_hints)
+        unit: CompileTask(unit, source, project.options, only_check, with_hints, only_check)
         for unit, source in sources.items()
     }
     results = {

@@ -19,7 +19,7 @@ from pathlib import Path
 import black
 import pytest
 
-from njc.compiler.compiler import compile_source
+from njc.compiler.compiler import check_source, compile_source
 from njc.compiler.frontend.diagnostics import FATAL, SEVERITIES, render_diagnostic
 from njc.compiler.frontend.source import SourceFile
 from njc.findings import FOLDER, get_file, read_finding
@@ -52,6 +52,14 @@ def test_compiled_file(path: Path, update_cases: bool) -> None:
     if update_cases:
         expected.write_bytes(output)
     assert output == expected.read_bytes()
+
+
+@pytest.mark.parametrize("path", LOWERED + REPORTED, ids=lambda path: path.stem)
+def test_checking_finds_what_compiling_finds(path: Path) -> None:
+    source = SourceFile(path.name, path.read_bytes())
+    checked, compiled = check_source(source, with_hints=True), compile_source(source)
+    assert checked.diagnostics == compiled.diagnostics
+    assert checked.hints == compiled.hints
 
 
 @pytest.mark.parametrize("path", REPORTED, ids=lambda path: path.stem)
