@@ -23,6 +23,7 @@ from njc.compiler.frontend.name_resolution import (
     Global,
     Local,
     NameScope,
+    ResolvedName,
     collect_bindings,
     list_declared,
     resolve_name,
@@ -114,15 +115,18 @@ class TypeDefinitions:
 
     def find_home(self, name: str, scope: NameScope) -> NameScope | None:
         """Return a name's scope as seen in `scope`; None for builtins and type parameters."""
+        home = self._resolve(name, scope)
+        is_bound = isinstance(home, Local) or (isinstance(home, Global) and home.known)
+        return home.scope if is_bound else None
+
+    def _resolve(self, name: str, scope: NameScope) -> ResolvedName:
         place = name, scope
         if place not in self._homes:
-            home = resolve_name(name, scope, self.outputs)
-            is_bound = isinstance(home, Local) or (isinstance(home, Global) and home.known)
-            self._homes[place] = home.scope if is_bound else None
+            self._homes[place] = resolve_name(name, scope, self.outputs)
         return self._homes[place]
 
     @cached_property
-    def _homes(self) -> dict[tuple[str, NameScope], NameScope | None]:
+    def _homes(self) -> dict[tuple[str, NameScope], ResolvedName]:
         return {}
 
     def is_import(self, name: str, scope: NameScope) -> bool:
@@ -169,7 +173,7 @@ class TypeDefinitions:
 
     def is_builtin(self, name: str, scope: NameScope) -> bool:
         """Return whether a name is a builtin, or is not bound in the module."""
-        home = resolve_name(name, scope, self.outputs)
+        home = self._resolve(name, scope)
         return isinstance(home, Global) and not home.known
 
     def identify(self, typed: Typed) -> tuple[str, tuple[NameScope | None, ...]]:
