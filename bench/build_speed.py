@@ -1,9 +1,9 @@
 """Measure the build: seconds, and the ratio to parsing the same sources with `ast.parse`.
 
-    one file of 7,000 lines            0.29 s    3.1 x parsing   at most 6 x
-    njc check of 5,000 blocks          2.09 s    9.9 x parsing   at most 12 x
-    200 files, 68,000 lines, cold      1.44 s    2.7 x parsing   at most 2.5 s
-    ... and nothing changed            0.26 s    0.4 x parsing   at most 0.3 s
+    one file of 7,000 lines            0.23 s    3.3 x parsing   at most 6 x
+    njc check of 5,000 blocks          1.09 s    8.3 x parsing   at most 12 x
+    200 files, 68,000 lines, cold      1.12 s    2.5 x parsing   at most 2.5 s
+    ... and nothing changed            0.14 s    0.3 x parsing   at most 0.3 s
 
 (Measured with Python 3.11 on two cores.)
 The sources are generated in a temporary directory: functions with a natural block every 40 lines.

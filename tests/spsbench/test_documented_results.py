@@ -77,11 +77,10 @@ def test_the_sentences_about_one_repeat() -> None:
     def count_better(one: str, other: str) -> int:
         return sum(rates[one][name] - rates[other][name] > 0.05 for name in rates[one])
 
-    def count_tokens(method: str) -> float:
-        usages = (trial["usage"] for trial in trials[method].values())
-        return fmean(usage["input"] + usage["output"] for usage in usages)
+    def average_tokens(method: str) -> float:
+        return fmean(map(count_tokens, trials[method].values()))
 
-    natural, manual = trials["natural"].values(), count_tokens("manual")
+    natural, manual = trials["natural"].values(), average_tokens("manual")
     calls = sum(trial["calls"] for trial in natural) / sum(trial["blocks"] for trial in natural)
     every, others = rates["natural"].keys(), rates["natural"].keys() - changing
     late = {m: sum(t["ending"] == "timeout" for t in by.values()) for m, by in trials.items()}
@@ -92,9 +91,9 @@ def test_the_sentences_about_one_repeat() -> None:
         f"The interval of the difference is {difference('natural', 'manual')}.",
         f"`natural` is better by more than 0.05 on {count_better('natural', 'manual')} programs, "
         f"`manual` on {count_better('manual', 'natural')}.",
-        f"takes {count_tokens('natural') / manual:.2f} times the tokens and {calls:.2f} calls per block.",
+        f"takes {average_tokens('natural') / manual:.2f} times the tokens and {calls:.2f} calls per block.",
         f"it passes {mean('natural', changing)}, on the other 17 it passes {mean('natural', others)}.",
-        f"`rewritten` passes {mean('rewritten', every)} at {count_tokens('rewritten') / manual:.2f} times",
+        f"`rewritten` passes {mean('rewritten', every)} at {average_tokens('rewritten') / manual:.2f} times",
         f"more than `natural` by {difference('rewritten', 'natural')}, and more than `manual` by "
         f"{difference('rewritten', 'manual')}, which may be chance.",
         f"it passes {mean('rewritten', changing)} against {mean('natural', changing)} of `natural`; on the five",
@@ -137,11 +136,6 @@ def test_the_code_of_a_strong_writer() -> None:
     assert f"takes {tokens['natural'] / tokens['manual']:.2f} times the tokens of `manual`" in page
     late = [name for name, trial in trials["natural"].items() if trial["ending"] == "timeout"]
     assert len(late) == 1
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    rates = [fmean(shares[method].values()) for method in ("natural", "reviewed", "manual")]
-    shown = "live blocks pass {:.0%} of the benchmark's checks, code that Claude wrote once {:.0%}"
-    words = f"{shown}, and prompts by hand {{:.0%}};".format(*rates)
-    assert words in readme.replace(" %", "%")
     assert all(low < 0 < high for low, high in ((c, d), chance))
 
 
@@ -183,9 +177,13 @@ def _changes_an_object(node: ast.AST) -> bool:
     return False
 
 
-def read_repeats() -> dict[str, dict[str, list[dict[str, Any]]]]:
+OLDER_REPEATS = "repeats/qwen2.5-coder-1.5b.jsonl"
+REPEATS = "writer/repeats-qwen2.5-coder-1.5b.jsonl"
+
+
+def read_repeats(name: str) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Return the repeated trials by method and program, in the order of their repeats."""
-    lines = (ROOT / "spsbench/results/repeats/qwen2.5-coder-1.5b.jsonl").read_text("utf-8")
+    lines = (ROOT / "spsbench/results" / name).read_text("utf-8")
     trials = [line for line in map(json.loads, lines.splitlines()) if line["kind"] == "trial"]
     return {
         method: group_by(
@@ -199,43 +197,83 @@ def compute_rate(trial: Mapping[str, Any]) -> float:
     return fmean(map(bool, trial["checks"].values()))
 
 
-def list_repeat_rows() -> list[tuple[str, ...]]:
-    changing = read_trials()["natural-ask"].keys()
+Repeats = Mapping[str, Mapping[str, list[dict[str, Any]]]]
+
+
+def list_repeat_rows(found: Repeats) -> list[tuple[str, ...]]:
     rows = []
-    for method, programs in read_repeats().items():
+    for method, programs in found.items():
         rates = {name: [compute_rate(each) for each in found] for name, found in programs.items()}
         repeats = [fmean(rate) for rate in zip(*rates.values(), strict=True)]
         parts = [
-            [fmean(rate) for name, rate in rates.items() if (name in changing) is is_changing]
+            [
+                fmean(rate)
+                for name, rate in rates.items()
+                if (name in REWRITTEN_TASK_NAMES) is is_changing
+            ]
             for is_changing in (True, False)
         ]
         trials = [trial for found in programs.values() for trial in found]
-        tokens = fmean(trial["usage"]["input"] + trial["usage"]["output"] for trial in trials)
         rows.append(
             (
                 *(method, f"{fmean(repeats):.2f}", ", ".join(f"{rate:.2f}" for rate in repeats)),
                 *(f"{fmean(part):.2f}" for part in parts),
                 f"{fmean(trial['calls'] for trial in trials):.1f}",
-                f"{tokens:,.0f}",
+                f"{fmean(map(count_tokens, trials)):,.0f}",
             )
         )
     return sorted(rows, key=lambda row: row[1], reverse=True)
 
 
-def test_the_repeats_of_three_methods() -> None:
+def count_tokens(trial: Mapping[str, Any]) -> int:
+    return trial["usage"]["input"] + trial["usage"]["output"]
+
+
+def format_lead(found: Repeats, one: str, other: str, programs: Iterable[str]) -> str:
+    """Return the interval of the difference of two methods, resampling the programs."""
+    rates = [
+        [fmean(compute_rate(each) for each in found[method][name]) for method in (one, other)]
+        for name in sorted(programs)
+    ]
+    low, high = compute_bootstrap_interval([[a - b] for a, b in rates])
+    return f"{low:.2f} to {high:.2f} more than `{other}`"
+
+
+def test_the_older_repeats_of_three_methods() -> None:
     page = (ROOT / "spsbench/docs/spsbench.md").read_text(encoding="utf-8")
-    assert read_rows(page, "| method | all 25 programs |") == list_repeat_rows()
-    found = read_repeats()
+    found = read_repeats(OLDER_REPEATS)
+    assert read_rows(page, "| method | all 25 programs |") == list_repeat_rows(found)
+    text = " ".join(page.partition("### Older repeats")[2].split())
     for one, other in (("rewritten", "natural"), ("rewritten", "manual"), ("natural", "manual")):
-        rates = [
-            [fmean(compute_rate(each) for each in found[method][name]) for method in (one, other)]
-            for name in sorted(found[one])
-        ]
-        low, high = compute_bootstrap_interval([[a - b] for a, b in rates])
-        sentence = f"`{one}` passes {low:.2f} to {high:.2f} more than `{other}`"
-        shorter = f"and {low:.2f} to {high:.2f} more than `{other}`"
-        text = " ".join(page.split())
-        assert sentence in text or shorter in text, sentence
+        assert format_lead(found, one, other, found[one]) in text
+
+
+def test_the_repeats_with_code_of_a_strong_writer() -> None:
+    page = (ROOT / "spsbench/docs/spsbench.md").read_text(encoding="utf-8")
+    every = read_repeats(REPEATS)
+    found = {method: every.pop(method) for method in ("reviewed", "natural", "manual")}
+    rows = list_repeat_rows(found)
+    assert read_rows(page, "| method | all 25, thrice |") == rows
+    assert all({*programs} == {*TASK_NAMES} for programs in found.values())
+    assert [sum(map(len, programs.values())) for programs in every.values()] == [5, 5]
+    late = [[it["ending"] for each in by.values() for it in each] for by in found.values()]
+    assert [endings.count("timeout") for endings in late] == [0, 1, 1]
+    text = " ".join(page.partition("Three repeats of three")[2].partition("###")[0].split())
+    for one, other in (("reviewed", "manual"), ("reviewed", "natural"), ("natural", "manual")):
+        assert format_lead(found, one, other, TASK_NAMES) in text
+    lead = format_lead(found, "reviewed", "natural", REWRITTEN_TASK_NAMES)
+    assert f"On the eight programs, `reviewed` passes {lead}" in text
+    natural, manual = (
+        fmean(count_tokens(it) for each in found[method].values() for it in each)
+        for method in ("natural", "manual")
+    )
+    assert f"at {natural / manual:.2f} times its tokens" in text
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split()).replace(" %", "%")
+    reviewed, live, by_hand = (
+        fmean(compute_rate(it) for each in by.values() for it in each) for by in found.values()
+    )
+    shown = f"live blocks pass {live:.0%} of the benchmark's checks, code that Claude wrote once"
+    assert f"{shown} {reviewed:.0%}, and prompts by hand {by_hand:.0%};" in readme
 
 
 def read_rows(page: str, heading: str) -> list[tuple[str, ...]]:
