@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from njc.measure.repair.command import name_signal
 from njc.project.worker import Worker, open_channel
 from njrt.values.dataclass_json import from_json, to_json
 from spsbench.states.programs import record_call, record_program
@@ -124,7 +123,7 @@ class _Received:
 
 def _describe_exit(code: int) -> ProgramEnd:
     """Return the end of a program that did not report its end, by its exit code or signal."""
-    how = f"by {name_signal(-code)}" if code < 0 else f"with exit code {code}"
+    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
     return ProgramEnd("lost", message=how)
 
 
