@@ -12,7 +12,6 @@ Python 3.13, a deleted object lives until the next state.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from njc.measure.frame_recorder import LEFT, Activation, FrameEvent, FrameRecorder
@@ -23,9 +22,6 @@ from spsbench.states.trace import ProgramState
 
 MAX_STATES = 10_000
 MAX_VALUE_CHARS = 400
-
-KeepState = Callable[[ProgramState], None]
-"""Called with each state."""
 
 
 def write_value(value: object) -> str:
@@ -45,22 +41,12 @@ class StateLimitError(BaseException):
 class StateRecorder(FrameRecorder):
     """Records states inside a `with` (state: the states so far)."""
 
-    def __init__(
-        self,
-        file: str,
-        max_states: int = MAX_STATES,
-        *,
-        ends_program: bool = False,
-        keep: KeepState | None = None,
-    ) -> None:
-        """Choose what to record; with `ends_program`, `StateLimitError` ends it at the state limit.
-
-        `keep` is called with each state as it is recorded.
-        """
+    def __init__(self, file: str, max_states: int = MAX_STATES) -> None:
+        """Choose what to record; `StateLimitError` ends the program at the maximum of states."""
         super().__init__(lambda code: code.co_filename == file)
         self.is_cut = False
         self.states: list[ProgramState] = []
-        self._max_states, self._ends_program, self._keep = max_states, ends_program, keep
+        self._max_states = max_states
 
     def lose(self) -> None:
         self.is_cut = True
@@ -70,9 +56,7 @@ class StateRecorder(FrameRecorder):
             return
         if len(self.states) == self._max_states:
             self.is_cut = True
-            if self._ends_program:
-                raise StateLimitError
-            return
+            raise StateLimitError
         changed: dict[str, str] = {}
         removed: tuple[str, ...] = ()
         if event != "exception":
@@ -86,7 +70,5 @@ class StateRecorder(FrameRecorder):
             removed = tuple(sorted(before.keys() - now.keys()))
         has_value = event in ("return", "exception") and value is not LEFT
         text = write_value(value) if has_value else None
-        state = ProgramState(event, line, len(self._stack) - 1, changed, removed, text)
-        if self._keep is not None:
-            self._keep(state)
-        self.states.append(state)
+        depth = len(self._stack) - 1
+        self.states.append(ProgramState(event, line, depth, changed, removed, text))
