@@ -146,11 +146,7 @@ def _refuse_effects(event: str, arguments: tuple[Any, ...]) -> None:
 def run_task(code: str, tests: str, seconds: float, traces: bool) -> Mapping[str, Any]:
     """Run a program's tests once; return whether they passed, or the failed statement and why."""
     tree = ast.parse(tests)
-    starts = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)}
-    recorder = StepRecorder(
-        lambda traced: traced.co_filename == PROGRAM_FILENAME,
-        starts=lambda at: at.f_code.co_filename == TESTS_FILENAME and at.f_lineno in starts,
-    )
+    recorder = StepRecorder(lambda traced: traced.co_filename == PROGRAM_FILENAME)
     module = types.ModuleType("program")
     sys.modules["program"] = module  # dataclasses look up their annotations here
     namespace = vars(module)
