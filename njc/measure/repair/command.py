@@ -15,11 +15,9 @@ import os
 import signal
 import subprocess
 import tempfile
-import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
 
 from njc.measure.built_imports.account import find_import_problem, make_build_environment
 from njc.measure.execution_trace import ExecutionTrace
@@ -30,8 +28,6 @@ from njrt.values.dataclass_json import from_json
 
 MAX_OUTPUT_CHARS = 1500
 MAX_OUTPUT_BYTES = 4 * MAX_OUTPUT_CHARS
-END_SECONDS = 5.0
-"""How many seconds killed processes may take to end."""
 TIMEOUT_EXIT_CODE = 124
 """The same as for the command `timeout`."""
 
@@ -83,13 +79,11 @@ def run_test_command(
     with tempfile.TemporaryDirectory() as folder:
         environment = _make_environment(out, units, block, Path(folder))
         try:
-            exit_code, tail = _run(
-                [word.replace("{out}", str(out)) for word in words], environment, seconds
-            )
+            command = [word.replace("{out}", str(out)) for word in words]
+            exit_code, output = _run(command, environment, Path(folder, "output"), seconds)
         except OSError as error:
             message = f"the command cannot be run: {error.strerror}: {words[0]}"
             raise ConfigurationError(message) from None
-        output = tail.decode("utf-8", "replace")
         trace = _read_last_trace(Path(folder) / "steps")
         problem = find_import_problem(Path(folder))
     if exit_code == TIMEOUT_EXIT_CODE:
@@ -101,38 +95,30 @@ def run_test_command(
     return result
 
 
-def _run(words: Sequence[str], environment: dict[str, str], seconds: float) -> tuple[int, bytes]:
-    process = subprocess.Popen(
-        words,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    tail = bytearray()
-    reader = threading.Thread(target=_keep_tail, args=(process.stdout, tail), daemon=True)
-    reader.start()
-    try:
-        exit_code = process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        exit_code = TIMEOUT_EXIT_CODE
-    finally:
-        with suppress(OSError, AttributeError):  # it has ended, or Windows, which has no groups
-            os.killpg(process.pid, signal.SIGKILL)
-        process.kill()
-        process.wait()
-        reader.join(END_SECONDS)  # a process that left the group may keep the pipe open
-    return exit_code, bytes(tail)
-
-
-def _keep_tail(stream: IO[bytes], tail: bytearray) -> None:
-    """Read to the end, but keep only the last bytes, because a test may print endlessly."""
-    with stream:
-        while piece := os.read(stream.fileno(), 1 << 16):
-            tail += piece
-            del tail[:-MAX_OUTPUT_BYTES]
+def _run(
+    words: Sequence[str], environment: dict[str, str], output: Path, seconds: float
+) -> tuple[int, str]:
+    """Run a command with its output in a file; return the exit code, and the end of the output."""
+    with output.open("wb+") as file:
+        process = subprocess.Popen(
+            words,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            exit_code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            exit_code = TIMEOUT_EXIT_CODE
+        finally:
+            with suppress(OSError, AttributeError):  # it has ended, or Windows, without groups
+                os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            process.wait()
+        file.seek(max(0, file.seek(0, os.SEEK_END) - MAX_OUTPUT_BYTES))
+        return exit_code, file.read().decode("utf-8", "replace")
 
 
 def _make_environment(
