@@ -50,8 +50,7 @@ def loc() -> None:
 
 for command in (
     *(repair.command, export.command),
-    *(neural.trajectories_command, neural.train_command),
-    *(neural.predict_command, neural.curve_command),
+    *(neural.trajectories_command, neural.train_command, neural.predict_command),
     *(report.command, run.command, states.command),
     report.make_report_command(
         "repair-report", "spsbench.repair.table", "Report RESULTS of `spsbench repair`."

@@ -27,11 +27,7 @@ from njc.commands.terminal.flags import (
 )
 from njc.commands.terminal.status_line import show_status
 from njc.debug.trace_lines import read_written_trace
-from njc.measure.built_imports.account import (
-    describe_build,
-    find_import_problem,
-    make_build_environment,
-)
+from njc.measure.built_imports.account import find_import_problem, make_build_environment
 from njc.measure.comparison.results import (
     ComparedRun,
     ModeBuild,
@@ -160,13 +156,13 @@ def _run_all(
 ) -> Iterator[ComparedRun]:
     """Yield the command's runs; raises ConfigurationError if a run did not use the build."""
     assert project.out is not None, "a comparison has a directory"
-    build, mode = describe_build(units), project.out.name
+    mode = project.out.name
     command = [word.replace("{out}", str(project.out)) for word in words]
     for number in range(1, runs + 1):
         log = project.out.parent / f"{mode}-{number}.log"
         trace, began = log.with_suffix(".trace.jsonl"), time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
-            environment = make_build_environment(build, project.out, Path(folder))
+            environment = make_build_environment(units, project.out, Path(folder))
             report = log.with_suffix(".tests.xml")
             report.unlink(missing_ok=True)
             added = f"--junitxml={shlex.quote(str(report))}"

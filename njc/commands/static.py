@@ -67,12 +67,13 @@ def command(
     holes = [hole for found in files for hole in found.holes]
     if not holes:
         raise ConfigurationError('no block is static; write mode="static" on one')
-    chosen = [find_named_hole(block, holes) for block in blocks] or holes
+    named = [find_named_hole(block, holes) for block in blocks] or holes
+    chosen = [(found, hole) for found in files for hole in found.holes if hole in named]
     lock = read_lock(file)
     request = keep_results(HoleRequest(attempts=attempts, notify=console.note), file)
     request.keep(())  # fails on a read-only disk, before replies are paid for
     limit = seconds or COMMAND_SECONDS
-    program = TestedProgram(tuple(files), tuple(units), project, lock, tuple(words), limit)
+    program = TestedProgram(tuple(sources), project, lock, tuple(words), limit)
     with show_status(console):
         repaired = list(repair_by_command(program, chosen, request))
     return int(_show_command_repair(console, repaired))
@@ -100,5 +101,5 @@ def _show_command_repair(console: Console, done: Sequence[CommandRepairResult]) 
         console.result(format_text_table(COMMAND_HEADINGS, rows))
     for result in done:
         if result.trouble or result.rationale:
-            console.note(f"{result.hole.name}: {result.trouble or result.rationale}")
-    return not any(result.after and result.after.result.has_passed for result in done)
+            console.note(f"{result.hole.name}: {result.trouble or result.rationale.strip()}")
+    return not any(result.after and result.after.has_passed for result in done)

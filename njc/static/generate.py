@@ -49,6 +49,8 @@ class Generated:
     cost: GenerationCost
     refusals: tuple[str, ...] = ()
     """Why the code was refused; empty if it passed all checks."""
+    reply: str = ""
+    """The last reply, with the rationale of repaired code."""
 
 
 CodeCheck = Callable[[str], tuple[str, ...]]
@@ -56,41 +58,42 @@ CodeCheck = Callable[[str], tuple[str, ...]]
 
 
 def generate_code(
-    hole: Hole, check: CodeCheck, max_attempts: int = MAX_ATTEMPTS, temperature: float | None = None
+    hole: Hole,
+    check: CodeCheck,
+    max_attempts: int = MAX_ATTEMPTS,
+    temperature: float | None = None,
+    failure: str = "",
 ) -> Generator[Request, Reply, Generated]:
     """Ask for a hole's code until it passes the checks, at most `max_attempts` times.
 
-    A given `temperature` rises with each refusal: at a constant one, small models repeat
-    themselves.
+    With a `failure` of code that is there already, the model is asked to correct it. A given
+    `temperature` rises with each refusal: at a constant one, small models repeat themselves.
     """
+    system, question = SYSTEM_PROMPT, (*EXAMPLE_MESSAGES, UserMessage(hole.question))
+    if failure:
+        system, question = REPAIR_SYSTEM_PROMPT, (UserMessage(f"{hole.shown}\n\n{failure}"),)
     made = Generated("", 0, GenerationCost(), (NO_CODE,))
-    messages: tuple[Message, ...] = (*EXAMPLE_MESSAGES, UserMessage(hole.question))
+    messages: tuple[Message, ...] = question
     while made.refusals and made.attempts < max_attempts:
         turn = made.attempts + 1
-        reply = yield make_code_request(hole, messages, temperature, turn)
-        code = extract_code(reply.message.text)
+        reply = yield Request(
+            system=system,
+            messages=messages,
+            temperature=temperature,
+            max_reply_tokens=hole.options.max_reply_tokens or 4096,
+            timeout=hole.options.max_call_seconds or 120.0,
+            place=hole.place,
+            turn=turn,
+        )
+        text = reply.message.text
+        code = extract_code(text)
         refusals = check(code) if code else (NO_CODE,)
-        made = Generated(code, turn, made.cost.add_reply(reply), refusals)
+        made = Generated(code, turn, made.cost.add_reply(reply), refusals, text)
         refusal = make_refusal_messages(code, refusals) if code else (UserMessage(NO_CODE),)
-        messages = (*EXAMPLE_MESSAGES, UserMessage(hole.question), *refusal)
+        messages = (*question, *refusal)
         if temperature is not None:
             temperature = min(1.0, temperature + TEMPERATURE_STEP)
     return made
-
-
-def make_code_request(
-    hole: Hole, messages: tuple[Message, ...], temperature: float | None, turn: int
-) -> Request:
-    """Return the request for a hole's code."""
-    return Request(
-        system=SYSTEM_PROMPT,
-        messages=messages,
-        temperature=temperature,
-        max_reply_tokens=hole.options.max_reply_tokens or 4096,
-        timeout=hole.options.max_call_seconds or 120.0,
-        place=hole.place,
-        turn=turn,
-    )
 
 
 # ── the prompts for writing a block's code ────────────────────────────────────────────────────────

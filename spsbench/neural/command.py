@@ -1,9 +1,8 @@
 """`spsbench trajectories`, `spsbench train`, `spsbench predict`: a neural debugger from a seed.
 
 spsbench trajectories --seed 1 --programs 50000 --out data    programs with calls, and their steps
-spsbench train data --size medium --steps 6000 --out medium   a network; run again, it continues it
+spsbench train data --size medium --steps 6000 --out medium   a network
 spsbench predict data --model medium/model.npz --out neural.jsonl
-spsbench curve curve.jsonl --results neural.jsonl --out curve.svg
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def trajectories_command(seed: int, programs: int, steps: StepChoice, out: Path)
 @click.argument("data", type=flags.EXISTING_FOLDER)
 @click.option("--size", default="medium", show_default=True, help="tiny, small, medium or large.")
 @flags.value("--steps", 6_000, "Batches.")
-@flags.value("--every", 250, "Batches between checkpoints.")
+@flags.value("--every", 250, "Batches between points of the curve.")
 @flags.value("--batch", 8, "Programs of a batch.")
 @flags.value("--length", 384, "Tokens of a program with its steps.")
 @click.option("--rate", type=float, default=2e-3, show_default=True, help="Learning rate.")
@@ -57,8 +56,7 @@ def trajectories_command(seed: int, programs: int, steps: StepChoice, out: Path)
 def train_command(data: Path, size: str, out: Path, **numbers: Any) -> None:
     """Train a neural debugger on DATA, from scratch.
 
-    DATA is a folder of `spsbench trajectories`. The same command continues a training that was
-    interrupted.
+    DATA is a folder of `spsbench trajectories`.
     """
     require_packages("training", "spsbench[train]", "jax", "flax", "optax")
     from spsbench.neural.training import SIZES, TrainingPlan, train
@@ -85,26 +83,3 @@ def predict_command(data: Path, model: Path | None, programs: int, out: Path) ->
     rows = list(evaluate(data, model, programs))
     write_rows(out, rows)
     click.echo(format_rows(rows))
-
-
-@click.command("curve")
-@click.argument("file", type=flags.EXISTING_FILE)
-@flags.file_option("--results", "Of `spsbench predict`: the baseline.", required=True)
-@click.option("--out", type=flags.FILE, required=True, help="Picture to write, SVG.")
-def curve_command(file: Path, results: Path, out: Path) -> None:
-    """Draw the curves of trainings.
-
-    FILE has the lines of one or more `curve.jsonl` of `spsbench train`.
-    """
-    require_packages("a picture", "njpy[bench]", "matplotlib")
-    from spsbench.journal import read_rows
-    from spsbench.neural.curve import draw_curves, read_curve
-    from spsbench.neural.evaluation import ScoreRow
-    from spsbench.results import InputError
-
-    rows = read_rows(results, ScoreRow, "not a result of `spsbench predict`")
-    baseline = next((row for row in rows if (row.predictor, row.group) == ("n-gram", "all")), None)
-    if baseline is None:
-        raise InputError(f"{results}: the file has no row of n-gram; name another file")
-    picture = draw_curves(read_curve(file), baseline.exact / baseline.steps)
-    out.write_text(picture, encoding="utf-8")

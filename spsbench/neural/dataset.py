@@ -55,7 +55,7 @@ def generate_trajectory(seed: int, number: int, choice: StepChoice = "sampled") 
     """Return the trajectory of a generated program, determined by the seed and number."""
     random = Random(f"{seed} {number}")
     program = write_program(random)
-    recording = record_call(program.source, program.call, max_states=MAX_STATES, ends_program=True)
+    recording = record_call(program.source, program.call, max_states=MAX_STATES)
     trace = recording.trace
     ends = () if choice == "sampled" else list_end_steps(trace)
     sampled = () if choice == "ends" else sample_trajectory(trace, random).steps

@@ -6,7 +6,9 @@ open_predictor().start(source, "fact(3)")     the state at the call; nothing is 
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -15,11 +17,10 @@ from njc.compiler.frontend.name_resolution import find_first_line
 from spsbench.neural.network import load_network
 from spsbench.neural.predictors import NeuralDebugger, Predictor
 from spsbench.states.actions import Action, ActionStep, find_target
-from spsbench.states.process import ProgramTask, record_in_process
+from spsbench.states.programs import record_call
 from spsbench.states.recording import write_value
 from spsbench.states.trace import Frame, StackState, list_stacks
 
-RUN_SECONDS = 10.0
 SHIPPED_NETWORK = Path(__file__).with_name("weights") / "small.npz"
 
 
@@ -60,23 +61,27 @@ class DebugPredictor:
     def run(
         self, file: Path, source: str, call: str, steps: Sequence[tuple[Action, int | None]]
     ) -> StackState | None:
-        """Run a call in its own process, and return the state after some steps; None past its end.
+        """Run a call, and return the state after some steps; None past its end.
 
-        Raises ValueError if the program did not reach the call, or a limit stopped it before these
-        steps ended.
+        Raises ValueError if the program did not reach the call, or was ended at the maximum of
+        states before these steps ended.
         """
-        found = record_in_process(ProgramTask(str(file), source, (), call, seconds=RUN_SECONDS))
+        nothing = "none of its lines ran, as of a generator that nothing reads"
+        try:
+            with redirect_stdout(sys.stderr):
+                found = record_call(source, call, str(file))
+        except (Exception, SystemExit) as error:
+            raise ValueError(f"the program did not run {call}: {error}") from None
         states = found.trace.states
         if not states:
-            nothing = "none of its lines ran, as of a generator that nothing reads"
-            raise ValueError(f"the program did not run {call}: {found.end.message or nothing}")
+            raise ValueError(f"the program did not run {call}: {found.error or nothing}")
         place: int | None = 0
         for action, line in steps:
             if place is not None:
                 place = find_target(states, ActionStep(place, action, line))
         if place is None and found.trace.is_cut:
-            limits = f"{len(states):,} states or {RUN_SECONDS:g} seconds"
-            raise ValueError(f"the run was stopped after {limits}, before the end of these steps")
+            limit = f"{len(states):,} states"
+            raise ValueError(f"the run was stopped after {limit}, before the end of these steps")
         return None if place is None else list_stacks(states)[place]
 
 

@@ -1,22 +1,19 @@
-"""Train the network from scratch; after an interruption, the same command continues.
+"""Train the network from scratch.
 
     train(TrainingPlan(data, out, SIZES["small"], steps=6_000), show)
 
-    out/plan.json          the plan; a different plan cannot continue this training
-    out/checkpoint         weights, optimizer and step, replaced as a whole every `every` steps
-    out/curve.jsonl        a line per checkpoint: step, programs seen, loss, exact match held out
-    out/model.npz          the network for `network`, at each checkpoint
+    out/curve.jsonl        a line every `every` steps: programs seen, loss, exact match held out
+    out/model.npz          the network for `network` at the last of them
 
 The rows of a batch, their order and the initial weights depend only on the seed: with one thread on
-one machine, the same plan gives the same curve, whether it was interrupted or not.
+one machine, the same plan gives the same curve.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -28,11 +25,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from flax import serialization, traverse_util
+from flax import traverse_util
 
 from njrt.values.dataclass_json import to_json
 from spsbench.neural import network as inference
-from spsbench.neural.curve import CurvePoint, read_curve
+from spsbench.neural.curve import CurvePoint
 from spsbench.neural.dataset import read_part, read_texts, replace_file
 from spsbench.neural.encoding import StepEncoder
 from spsbench.neural.network import ROTATION_BASE, NetworkSize
@@ -69,25 +66,19 @@ class TrainingPlan:
     size: str
     steps: int
     every: int = 250
-    """Steps between checkpoints."""
+    """Steps between points of the curve."""
     batch: int = 8
     length: int = 384
     """Tokens per row."""
     rate: float = 2e-3
     seed: int = 1
 
-    def describe(self) -> dict[str, Any]:
-        """Return the values that must not change when a training continues."""
-        plan = asdict(self)
-        for name in ("data", "out"):
-            plan.pop(name)
-        return {**plan, "card": (self.data / "card.md").read_text(encoding="utf-8")}
-
 
 def train(plan: TrainingPlan, show: Callable[[str], None]) -> CurvePoint:
-    """Start or continue a training, and return the last point of the curve."""
+    """Train a network, and return the last point of the curve."""
     plan.out.mkdir(parents=True, exist_ok=True)
-    _claim_folder(plan)
+    if (plan.out / "model.npz").exists():
+        raise InputError(f"{plan.out} has a network; choose another --out")
     texts = list(read_texts(plan.data / "train.jsonl"))
     vocabulary = collect_vocabulary(
         text
@@ -95,7 +86,6 @@ def train(plan: TrainingPlan, show: Callable[[str], None]) -> CurvePoint:
         for text in list_texts(trajectory)
     )
     trainer = _Trainer.begin(plan, vocabulary)
-    trainer.restore()
     valid = list(islice(read_part(plan.data, "valid"), VALID_PROGRAMS))
     batches = trainer.list_valid_batches(valid)
     prepared = trainer.prepare_batches(texts)
@@ -108,7 +98,7 @@ def train(plan: TrainingPlan, show: Callable[[str], None]) -> CurvePoint:
         point = trainer.measure(batches, float(np.mean(jax.device_get(losses))), seconds)
         trainer.save(point)
         show(point.describe())
-    return read_curve(plan.out / "curve.jsonl")[-1]
+    return trainer.curve[-1]
 
 
 def draw_order(seed: str) -> list[int]:
@@ -116,17 +106,6 @@ def draw_order(seed: str) -> list[int]:
     order = list(range(64))
     Random(seed).shuffle(order)
     return order
-
-
-def _claim_folder(plan: TrainingPlan) -> None:
-    path = plan.out / "plan.json"
-    text = json.dumps(plan.describe(), indent=1)
-    if not path.exists():
-        replace_file(path, text.encode())
-    elif path.read_text(encoding="utf-8") != text:
-        raise InputError(
-            f"{plan.out} has a training with other data, size, steps or seed; choose another --out"
-        )
 
 
 @dataclass(slots=True)
@@ -144,6 +123,7 @@ class _Trainer:
     seconds: float = 0.0
     order: tuple[int, list[int]] = (-1, [])
     """An epoch, and the order of its programs."""
+    curve: list[CurvePoint] = field(default_factory=list)
 
     @classmethod
     def begin(cls, plan: TrainingPlan, vocabulary: Vocabulary) -> _Trainer:
@@ -171,9 +151,9 @@ class _Trainer:
         return cls(plan, vocabulary, StepEncoder(vocabulary), size, optimizer, weights, moments)
 
     def prepare_batches(self, texts: Sequence[str]) -> Iterator[Batch]:
-        """Yield the batches for the remaining steps."""
+        """Yield the batches of all steps."""
         pack = partial(pack_texts, self.encoder, self.plan.length)
-        chosen = (self._choose_texts(texts, step) for step in range(self.step, self.plan.steps))
+        chosen = (self._choose_texts(texts, step) for step in range(self.plan.steps))
         return map(pack, chosen)
 
     def _choose_texts(self, texts: Sequence[str], step: int) -> list[tuple[str, list[int]]]:
@@ -231,28 +211,12 @@ class _Trainer:
         )
 
     def save(self, point: CurvePoint) -> None:
-        """Write the network and the curve, and finally the checkpoint, which makes them valid."""
-        out = self.plan.out
+        """Write the network and the curve."""
         network = export_network(self.size, self.vocabulary, self.weights)
-        replace_file(out / "model.npz", inference.write_network(network))
-        curve = out / "curve.jsonl"
-        before = read_curve(curve) if curve.exists() else []
-        points = [old for old in before if old.step < point.step]
-        text = "".join(f"{to_json(line)}\n" for line in (*points, point))
-        replace_file(curve, text.encode())
-        replace_file(out / "checkpoint", serialization.to_bytes(self._get_state()))
-
-    def restore(self) -> None:
-        """Continue from the checkpoint, if there is one."""
-        path = self.plan.out / "checkpoint"
-        if path.exists():
-            state = serialization.from_bytes(self._get_state(), path.read_bytes())
-            self.weights, self.moments = state["weights"], state["moments"]
-            self.step, self.seconds = int(state["step"]), float(state["seconds"])
-
-    def _get_state(self) -> dict[str, Any]:
-        names = ("weights", "moments", "step", "seconds")
-        return {name: getattr(self, name) for name in names}
+        replace_file(self.plan.out / "model.npz", inference.write_network(network))
+        self.curve.append(point)
+        text = "".join(f"{to_json(line)}\n" for line in self.curve)
+        replace_file(self.plan.out / "curve.jsonl", text.encode())
 
 
 def _score(network: nn.Module, weights: Weights, batch: Batch) -> tuple[Any, Any]:

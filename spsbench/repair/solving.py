@@ -2,7 +2,7 @@
 
     execute_repair(RepairJob(trial, problem, settings, base_url)) -> RepairResult(passed=True, ...)
 
-The loop is in `njc.measure.repair.loop`; the tests run in a process with limits.
+The tests run in a process with limits.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from random import Random
 from typing import Any
 
 from njc.measure.repair.annotate import remove_step_comments
-from njc.measure.repair.loop import Proposal, RefusedProposal, RepairBudget, repair_code
 from njc.measure.repair.reply import complete_program, find_program, read_rationale
 from njc.measure.repair.testing import FailedTests, PassedTests, TestOutcome, run_tests
-from njc.static.generate import NO_CODE
+from njc.static.generate import TEMPERATURE_STEP, GenerationCost
 from njrt.errors import ModelError, RejectedRequestError
 from njrt.messages import Request, UserMessage
-from njrt.models.model import answer_all
+from njrt.models.model import Model
 from njrt.testing import Scripted
 from spsbench import flags
 from spsbench.journal import naming, read_data_file
@@ -67,24 +66,16 @@ class RepairJob:
         seconds = self.settings.test_seconds
         return run_tests(program, self.problem.tests, seconds, traces=traces)
 
-    def check(self, code: str) -> tuple[str, ...]:
-        """Accept every program, because its tests run in a process with limits."""
-        return ()
-
-    def make_request(
-        self,
-        code: str,
-        evaluation: TestOutcome,
-        refused: RefusedProposal | None,
-        turn: int,
-        temperature: float | None,
-    ) -> Request:
-        """Return the request for the corrected program."""
-        assert isinstance(evaluation, FailedTests), "a right program is not repaired"
-        prompt = make_repair_prompt(self.trial.condition, code, evaluation)
+    def make_request(self, failure: FailedTests, turn: int) -> Request:
+        """Return the request for the corrected program, each warmer than the one before."""
+        temperature = self.settings.temperature
+        if temperature is not None:
+            # Small models repeat themselves at an unchanged temperature.
+            raised = temperature + (turn - 1) * TEMPERATURE_STEP
+            temperature = min(max(1.0, temperature), raised)
         return Request(
             SYSTEM_PROMPT,
-            (UserMessage(prompt),),
+            (UserMessage(make_repair_prompt(self.trial.condition, self.problem.code, failure)),),
             temperature=temperature,
             max_reply_tokens=self.settings.reply_tokens,
             timeout=self.seconds,
@@ -92,10 +83,29 @@ class RepairJob:
             turn=turn,
         )
 
-    def read_reply(self, text: str) -> Proposal:
-        """Return the program in a reply, and its rationale."""
-        code = find_program(text, self.problem.entry_point)
-        return Proposal(remove_step_comments(code), read_rationale(text))
+
+def repair_program(
+    job: RepairJob, model: Model
+) -> tuple[tuple[RepairReply, ...], GenerationCost, bool]:
+    """Ask until a program passes, or the calls or tokens are used up; return whether one passes."""
+    settings, cost = job.settings, GenerationCost()
+    outcome = failure = job.evaluate(job.problem.code)
+    replies: list[RepairReply] = []
+    while (
+        isinstance(failure, FailedTests)
+        and isinstance(outcome, FailedTests)
+        and len(replies) < settings.calls
+        and (settings.tokens is None or cost.input + cost.output < settings.tokens)
+    ):
+        reply = model.ask(job.make_request(failure, len(replies) + 1))
+        cost = cost.add_reply(reply)
+        text = reply.message.text
+        code = remove_step_comments(find_program(text, job.problem.entry_point))
+        if code:
+            outcome = job.evaluate(code)
+        verdict = str(outcome) if code else "no code"
+        replies.append(RepairReply(read_rationale(text), code, verdict))
+    return tuple(replies), cost, isinstance(outcome, PassedTests)
 
 
 def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> RepairResult | LostTrial:
@@ -103,30 +113,25 @@ def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> Repai
 
     A prompt that is too long is a result.
     """
-    reply = f"The program is not the right one.\n\n```python\n{job.problem.correct}```"
+    answer = f"The program is not the right one.\n\n```python\n{job.problem.correct}```"
     model = load_model(job.trial.model, job.base_url) or Scripted(
-        lambda request: reply, name=SCRIPTED, protocol="text"
+        lambda request: answer, name=SCRIPTED, protocol="text"
     )
-    started, began, settings = read_timestamp(), time.monotonic(), job.settings
-    budget = RepairBudget(settings.calls, settings.tokens, settings.temperature)
-    error, repaired = "", None
+    started, began, error = read_timestamp(), time.monotonic(), ""
+    replies: tuple[RepairReply, ...] = ()
+    cost, passed = GenerationCost(), False
     try:
-        repaired = answer_all(repair_code(job, job.problem.code, budget), model.ask)
+        replies, cost, passed = repair_program(job, model)
     except ModelError as failure:
         if not is_prompt_too_long(failure):
             return LostTrial(job.trial, format_model_error(failure))
         error = type(failure).__name__
     return RepairResult(
         **asdict(job.trial),
-        passed=repaired is not None and isinstance(repaired.evaluation, PassedTests),
-        replies=tuple(
-            RepairReply(attempt.rationale, "", "no code")
-            if attempt.verdict == (NO_CODE,)
-            else RepairReply(attempt.rationale, attempt.code, "; ".join(attempt.verdict))
-            for attempt in (repaired.attempts if repaired else ())
-        ),
-        input_tokens=repaired.cost.input if repaired else 0,
-        output_tokens=repaired.cost.output if repaired else 0,
+        passed=passed,
+        replies=replies,
+        input_tokens=cost.input,
+        output_tokens=cost.output,
         seconds=round(time.monotonic() - began, 2),
         started=started,
         error=error,

@@ -9,7 +9,9 @@ spsbench states prog.py --actions                  also write a debugger's steps
 from __future__ import annotations
 
 import io
+import sys
 import tokenize
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,8 +32,7 @@ if TYPE_CHECKING:
 )
 @click.option("--actions", is_flag=True, help="Add the steps of a debugger between the states.")
 @click.option("--out", type=flags.FILE, help="Output file (default: standard output).")
-@flags.value("--max-states", 10_000, "Record this many states.")
-@click.option("--seconds", type=flags.POSITIVE_FLOAT, help="End the program after this time.")
+@flags.value("--max-states", 10_000, "End the program after this many states.")
 def command(
     file: Path,
     arguments: tuple[str, ...],
@@ -40,12 +41,11 @@ def command(
     actions: bool,
     out: Path | None,
     max_states: int,
-    seconds: float | None,
 ) -> None:
     """Write the states of an execution.
 
     FILE is a Python program, which is run with ARGUMENTS and with all rights of this process, or
-    states as JSON Lines. A program that is interrupted, or ended by --seconds, keeps its states.
+    states as JSON Lines. A program that is interrupted keeps its states.
     """
     from spsbench.journal import naming
     from spsbench.states.actions import list_taken_steps
@@ -58,7 +58,7 @@ def command(
     if call is not None:
         check_expression(call)
     if file.suffix == ".py":
-        traces = [run_program(file, arguments, call, max_states, seconds)]
+        traces = [run_program(file, arguments, call, max_states)]
     elif call or arguments:
         raise click.UsageError("--call and ARGUMENTS are for Python programs, named `*.py`")
     else:
@@ -89,44 +89,39 @@ def check_expression(call: str) -> None:
 
 
 def run_program(
-    file: Path, arguments: tuple[str, ...], call: str | None, max_states: int, seconds: float | None
+    file: Path, arguments: tuple[str, ...], call: str | None, max_states: int
 ) -> StateTrace:
     """Run a program and record its states; the program's output goes to standard error."""
     from spsbench.results import InputError
-    from spsbench.states.process import ProgramTask, record_in_process
+    from spsbench.states.programs import record_call, record_program
+    from spsbench.states.recording import StateLimitError
 
     try:
         with tokenize.open(file) as opened:
             source = opened.read()
+        with redirect_stdout(sys.stderr):
+            if call is None:
+                found = record_program(source, str(file), [str(file), *arguments], max_states)
+            else:
+                found = record_call(source, call, str(file), max_states)
     except (SyntaxError, UnicodeDecodeError) as problem:
         raise InputError(f"{file} cannot be compiled: {problem}") from None
-    found = record_in_process(ProgramTask(str(file), source, arguments, call, max_states, seconds))
-    trace, end = found.trace, found.end
-    match end.stage:
-        case "uncompilable":
-            raise InputError(f"{file} cannot be compiled: {end.message}")
-        case "before":
-            raise click.ClickException(f"{file} raised {end.error} before the call: {end.message}")
-        case "late":
-            raise click.ClickException(f"{file} did not reach the call within {seconds:g} seconds")
-        case "lost":
-            click.echo(f"the process of the program ended {end.message}", err=True)
-        case "ran" if end.error:
-            click.echo(f"the program raised {end.error}: {end.message}", err=True)
-    if end.stage == "timed_out":
-        click.echo(f"the program was ended after {seconds:g} seconds", err=True)
-    elif found.was_killed:
-        click.echo("the program had ended, but its process had not: it was killed", err=True)
-    count = len(trace.states)
-    if count == max_states and trace.is_cut:
-        click.echo(f"only the first {count:,} states are kept; see --max-states", err=True)
-    elif end.is_cut and end.error != "KeyboardInterrupt":
+    except (Exception, SystemExit) as error:
+        raise click.ClickException(
+            f"{file} raised {type(error).__name__} before the call: {error}"
+        ) from None
+    count, raised = len(found.trace.states), found.error
+    if isinstance(raised, StateLimitError):
+        click.echo(f"ended after the first {count:,} states; see --max-states", err=True)
+    elif raised is not None and not isinstance(raised, SystemExit):
+        click.echo(f"the program raised {type(raised).__name__}: {raised}", err=True)
+    elif found.trace.is_cut:
         click.echo(
             f"the states end after {count:,}: the program came near the limit of recursion, set its"
             " own trace function, or handled a signal",
             err=True,
         )
-    return trace
+    return found.trace
 
 
 def read_traces(file: Path) -> list[StateTrace]:

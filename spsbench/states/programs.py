@@ -3,8 +3,8 @@
     record_call("def f(n):\\n    return n + 1\\n", "f(3)")   Recording(..., value=4, error=None)
     record_program(source, "prog.py", ["prog.py"])         as `python prog.py` runs it
 
-The program runs in this process, with all its rights: record only trusted programs, or use a
-process with limits.
+The program runs in this process, with all its rights: record only trusted programs. It ends at the
+maximum of states.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from types import CodeType, ModuleType
 from typing import Any
 
-from spsbench.states.recording import MAX_STATES, KeepState, StateRecorder
+from spsbench.states.recording import MAX_STATES, StateRecorder
 from spsbench.states.trace import StateTrace
 
 CALL_FILE = "<program>"
@@ -36,41 +36,25 @@ class Recording:
 
 
 def record_call(
-    source: str,
-    call: str,
-    file: str = CALL_FILE,
-    max_states: int = MAX_STATES,
-    *,
-    ends_program: bool = False,
-    keep: KeepState | None = None,
+    source: str, call: str, file: str = CALL_FILE, max_states: int = MAX_STATES
 ) -> Recording:
-    """Run a program, then record the states of its functions while an expression is evaluated.
-
-    At the maximum of states, the program continues unrecorded or, with `ends_program`, is ended by
-    a `StateLimitError`. `keep` is called with each state as it is recorded.
-    """
+    """Run a program, then record the states of its functions while an expression is evaluated."""
     program = compile(source, file, "exec", dont_inherit=True)
     expression = compile(call, "<call>", "eval", dont_inherit=True)
     with _installed_module("program", file) as namespace:
         exec(program, namespace)
-        recorder = StateRecorder(file, max_states, ends_program=ends_program, keep=keep)
-        return _record(source, expression, namespace, recorder)
+        return _record(source, expression, namespace, StateRecorder(file, max_states))
 
 
 def record_program(
-    source: str,
-    file: str,
-    arguments: Sequence[str],
-    max_states: int = MAX_STATES,
-    keep: KeepState | None = None,
+    source: str, file: str, arguments: Sequence[str], max_states: int = MAX_STATES
 ) -> Recording:
     """Record the states of a whole program; `arguments` are its `sys.argv`."""
     code = compile(source, file, "exec", dont_inherit=True)
     before, sys.argv = sys.argv, list(arguments)
     try:
         with _installed_module("__main__", file) as namespace:
-            recorder = StateRecorder(file, max_states, keep=keep)
-            return _record(source, code, namespace, recorder)
+            return _record(source, code, namespace, StateRecorder(file, max_states))
     finally:
         sys.argv = before
 

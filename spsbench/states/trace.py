@@ -16,11 +16,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from njc.measure.frame_recorder import FrameEvent
 from njrt.values.dataclass_json import InvalidJsonError, from_json, to_json
 from spsbench.results import InputError, build_line_type
 
-StateEvent = FrameEvent
+StateEvent = Literal["call", "line", "return", "exception"]
 Locals = Mapping[str, str]
 """Variables as text."""
 

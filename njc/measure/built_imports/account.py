@@ -1,6 +1,6 @@
 """Whether a command imported a build, as its processes note.
 
-    environment = make_build_environment(build, out, folder)
+    environment = make_build_environment(units, out, folder)
     subprocess.run(words, env=environment)
     find_import_problem(folder)             "it executed no compiled file; have the command ..."
 
@@ -13,52 +13,35 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from njc.project.units import Unit
-from njrt.data.records import asdict, record
 
-_SETTINGS, _MARK = "build.json", "imported"
+_MARK = "imported"
 _HINT = (
-    "have the command import them by name or run `{out}/FILE.py`, and keep PYTHONPATH and"
-    " NJC_BUILD_IMPORTS in the environment of the processes that it starts, without `python -I`,"
-    " `-E` or `-S`"
+    "have the command import them by their names in the build or run `{out}/FILE.py`, and keep"
+    " PYTHONPATH and NJC_BUILD_IMPORTS in the environment of the processes that it starts, without"
+    " `python -I`, `-E` or `-S`"
 )
 
 
-@record
-class BuiltFile:
-    """A file of a build."""
-
-    source: Path
-    output: Path
-
-
-def describe_build(units: Iterable[Unit]) -> tuple[BuiltFile, ...]:
-    """Describe the compiled files written for these units."""
-    return tuple(
-        BuiltFile(unit.source.resolve(), unit.output.resolve())
-        for unit in units
-        if not unit.is_copy
-    )
-
-
-def make_build_environment(build: Sequence[BuiltFile], out: Path, folder: Path) -> dict[str, str]:
-    """Return an environment that imports the build in `out`, and notes it in `folder`."""
-    mark, settings = folder / _MARK, folder / _SETTINGS
+def make_build_environment(units: Iterable[Unit], out: Path, folder: Path) -> dict[str, str]:
+    """Return an environment that imports the units' build in `out`, and notes it in `folder`."""
+    mark = folder / _MARK
     mark.unlink(missing_ok=True)
-    listed = {"mark": mark, "files": [asdict(file) for file in build]}
-    settings.write_text(json.dumps(listed, default=str), encoding="utf-8")
+    files = [str(unit.output.resolve()) for unit in units if not unit.is_copy]
+    build = {"out": str(out), "files": files, "mark": str(mark)}
     child = Path(__file__).parent / "child"
     paths = [str(child), str(out), os.environ.get("PYTHONPATH", "")]
     return {
-        "NJC_RECORD": (
-            "off"
-        ),  # the pytest plugin would replay recordings instead of asking the model
+        # The pytest plugin would replay recordings instead of asking the model.
+        "NJC_RECORD": "off",
+        # The bytecode of an earlier build in the same directory may be of other code.
+        "PYTHONDONTWRITEBYTECODE": "1",
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-        "NJC_BUILD_IMPORTS": str(settings),
+        "NJC_BUILD_IMPORTS": json.dumps(build),
     }
 
 

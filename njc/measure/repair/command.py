@@ -1,6 +1,6 @@
 """Running a user's test command on a build, recording the steps of one block.
 
-    run_test_command(["pytest", "-q"], out, build, BlockLines(out / "shop.py", 12, 20), seconds=300)
+    run_test_command(["pytest", "-q"], out, units, BlockLines(out / "shop.py", 12, 20), seconds=300)
         ->  CommandResult(exit_code=1, output="... assert 10 == 6 ...", trace=ExecutionTrace(...))
 
 At the time limit its processes are killed. pytest stops at the first failure
@@ -15,26 +15,19 @@ import os
 import signal
 import subprocess
 import tempfile
-import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
 
-from njc.measure.built_imports.account import (
-    BuiltFile,
-    find_import_problem,
-    make_build_environment,
-)
+from njc.measure.built_imports.account import find_import_problem, make_build_environment
 from njc.measure.execution_trace import ExecutionTrace
+from njc.project.units import Unit
 from njrt.data.records import asdict, record
 from njrt.errors import ConfigurationError
 from njrt.values.dataclass_json import from_json
 
 MAX_OUTPUT_CHARS = 1500
 MAX_OUTPUT_BYTES = 4 * MAX_OUTPUT_CHARS
-END_SECONDS = 5.0
-"""How many seconds killed processes may take to end."""
 TIMEOUT_EXIT_CODE = 124
 """The same as for the command `timeout`."""
 
@@ -63,84 +56,79 @@ class CommandResult:
 
     @property
     def was_killed(self) -> bool:
-        return self.exit_code == -9
+        return self.exit_code == -signal.SIGKILL
+
+    @property
+    def can_be_repaired(self) -> bool:
+        """Whether the command failed after it ran the block, and was not killed."""
+        return not self.has_passed and not self.was_killed and bool(self.trace.reached)
 
     def __str__(self) -> str:
-        code = self.exit_code
-        return name_signal(-code) if code < 0 else f"exit code {code}"
-
-
-def name_signal(number: int) -> str:
-    """Return the name of a signal, or its number if it has no name, as with real-time signals."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+        if self.exit_code < 0:
+            return f"signal {-self.exit_code}"
+        return "passes" if self.has_passed else f"exit code {self.exit_code}"
 
 
 def run_test_command(
-    words: Sequence[str], out: Path, build: Sequence[BuiltFile], block: BlockLines, seconds: float
+    words: Sequence[str], out: Path, units: Sequence[Unit], block: BlockLines, seconds: float
 ) -> CommandResult:
-    """Run a command on files in `out`; raises OSError, or ConfigurationError if it used none."""
+    """Run a command on a build in `out`; raises ConfigurationError if it cannot run or used none.
+
+    Its processes are killed after `seconds`.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        exit_code, tail = _run(
-            [word.replace("{out}", str(out)) for word in words],
-            _make_environment(out, build, block, Path(folder)),
-            seconds,
-        )
-        output = tail.decode("utf-8", "replace")
+        environment = _make_environment(out, units, block, Path(folder))
+        try:
+            command = [word.replace("{out}", str(out)) for word in words]
+            exit_code, output = _run(command, environment, Path(folder, "output"), seconds)
+        except OSError as error:
+            message = f"the command cannot be run: {error.strerror}: {words[0]}"
+            raise ConfigurationError(message) from None
         trace = _read_last_trace(Path(folder) / "steps")
         problem = find_import_problem(Path(folder))
     if exit_code == TIMEOUT_EXIT_CODE:
         output += f"\nstopped after {seconds:g} seconds"
     result = CommandResult(exit_code, output.strip()[-MAX_OUTPUT_CHARS:], trace)
     if problem:
-        raise ConfigurationError(f"the command ({result}) did not test the build: {problem}")
+        message = f"the command (exit code {exit_code}) did not test the build: {problem}"
+        raise ConfigurationError(message)
     return result
 
 
-def _run(words: Sequence[str], environment: dict[str, str], seconds: float) -> tuple[int, bytes]:
-    process = subprocess.Popen(
-        words,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    tail = bytearray()
-    reader = threading.Thread(target=_keep_tail, args=(process.stdout, tail), daemon=True)
-    reader.start()
-    try:
-        exit_code = process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        exit_code = TIMEOUT_EXIT_CODE
-    finally:
-        with suppress(OSError, AttributeError):  # it has ended, or Windows, which has no groups
-            os.killpg(process.pid, signal.SIGKILL)
-        process.kill()
-        process.wait()
-        reader.join(END_SECONDS)  # a process that left the group may keep the pipe open
-    return exit_code, bytes(tail)
-
-
-def _keep_tail(stream: IO[bytes], tail: bytearray) -> None:
-    """Read to the end, but keep only the last bytes, because a test may print endlessly."""
-    with stream:
-        while piece := os.read(stream.fileno(), 1 << 16):
-            tail += piece
-            del tail[:-MAX_OUTPUT_BYTES]
+def _run(
+    words: Sequence[str], environment: dict[str, str], output: Path, seconds: float
+) -> tuple[int, str]:
+    """Run a command with its output in a file; return the exit code, and the end of the output."""
+    with output.open("wb+") as file:
+        process = subprocess.Popen(
+            words,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            exit_code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            exit_code = TIMEOUT_EXIT_CODE
+        finally:
+            with suppress(OSError, AttributeError):  # it has ended, or Windows, without groups
+                os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            process.wait()
+        file.seek(max(0, file.seek(0, os.SEEK_END) - MAX_OUTPUT_BYTES))
+        return exit_code, file.read().decode("utf-8", "replace")
 
 
 def _make_environment(
-    out: Path, build: Sequence[BuiltFile], block: BlockLines, folder: Path
+    out: Path, units: Sequence[Unit], block: BlockLines, folder: Path
 ) -> dict[str, str]:
     steps = folder / "steps"
     steps.mkdir()
     wanted = {**asdict(block), "file": os.path.realpath(block.file), "folder": str(steps)}
     return {
-        **make_build_environment(build, out, folder),
+        **make_build_environment(units, out, folder),
         "PYTEST_ADDOPTS": f"{os.environ.get('PYTEST_ADDOPTS', '')} -x".strip(),
         "NJC_TRACE_BLOCK": json.dumps(wanted),
     }

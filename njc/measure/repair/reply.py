@@ -12,6 +12,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from njc.compiler.frontend.name_resolution import collect_bindings, find_first_line
+
 MAX_RATIONALE_CHARS = 4000
 _FENCE = "```"
 _HEADING = re.compile(r"^[#*\s]*rationale[:*\s]*", re.IGNORECASE)
@@ -67,27 +69,5 @@ def _list_definitions(code: str) -> Iterator[tuple[str, frozenset[str]]]:
         return
     lines = code.split("\n")
     for statement in tree.body:
-        decorators = getattr(statement, "decorator_list", ())
-        first = min(node.lineno for node in (statement, *decorators))
-        text = "\n".join(lines[first - 1 : statement.end_lineno])
-        yield text, frozenset(_list_bound_names(statement))
-
-
-def _list_bound_names(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement binds in its own scope, even those inside `if` and `try`."""
-    match statement:
-        case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
-            yield name
-        case ast.Import(names) | ast.ImportFrom(names=names):
-            for alias in names:
-                yield alias.asname or alias.name.partition(".")[0]
-        case ast.Assign() | ast.AnnAssign(value=ast.expr()):
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    yield node.id
-        case ast.If() | ast.Try():
-            for child in ast.iter_child_nodes(statement):
-                inner = child.body if isinstance(child, ast.ExceptHandler) else [child]
-                for part in inner:
-                    if isinstance(part, ast.stmt):
-                        yield from _list_bound_names(part)
+        text = "\n".join(lines[find_first_line(statement) - 1 : statement.end_lineno])
+        yield text, collect_bindings(ast.Module([statement], []), None).bound

@@ -15,9 +15,10 @@ import ctypes
 import os
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from traceback import walk_tb
+from types import FrameType
 from typing import Any
 
 from njc.measure.execution_trace import ExecutionTrace, StepRecorder
@@ -110,7 +111,6 @@ TESTS_FILENAME = "<tests>"
 _MAX_TEST_CHARS = 600
 _MAX_VALUE_CHARS = 200
 _WRITING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_LEFT, _RIGHT, _EXPLAIN = "_nj_left", "_nj_right", "_nj_explain"
 _REFUSED_EVENTS = (
     *("socket.", "subprocess.", "ctypes.", "shutil.", "ftplib.", "urllib.", "winreg."),
     *("os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.kill", "pty.spawn"),
@@ -145,21 +145,14 @@ def _refuse_effects(event: str, arguments: tuple[Any, ...]) -> None:
 
 def run_task(code: str, tests: str, seconds: float, traces: bool) -> Mapping[str, Any]:
     """Run a program's tests once; return whether they passed, or the failed statement and why."""
-    tree = ast.parse(tests)
-    starts = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)}
-    recorder = StepRecorder(
-        lambda traced: traced.co_filename == PROGRAM_FILENAME,
-        starts=lambda at: at.f_code.co_filename == TESTS_FILENAME and at.f_lineno in starts,
-    )
+    recorder = StepRecorder(lambda traced: traced.co_filename == PROGRAM_FILENAME)
     module = types.ModuleType("program")
     sys.modules["program"] = module  # dataclasses look up their annotations here
     namespace = vars(module)
 
     def run() -> None:
         exec(compile(code, PROGRAM_FILENAME, "exec", dont_inherit=True), namespace)
-        namespace[_EXPLAIN] = _explain
-        tested = _TestRewriter().visit(tree)
-        exec(compile(tested, TESTS_FILENAME, "exec", dont_inherit=True), namespace)
+        exec(compile(tests, TESTS_FILENAME, "exec", dont_inherit=True), namespace)
 
     try:
         with recorder if traces else nullcontext():
@@ -175,72 +168,49 @@ def _describe_failure(error: BaseException, tests: str, seconds: float) -> tuple
     """Return the failed statement (empty if the program itself could not be run) and the reason."""
     is_late = isinstance(error, DeadlineExceeded)
     ended = error.__context__ if is_late else error  # where the limit has interrupted the tests
-    frames = walk_tb(ended.__traceback__ if ended else None)
-    lines = [line for frame, line in frames if frame.f_code.co_filename == TESTS_FILENAME]
-    line = lines[-1] if lines else 0
-    test = _find_statement(tests, line) if line else ""
+    places = [
+        (frame, statement)
+        for frame, line in walk_tb(ended.__traceback__ if ended else None)
+        if frame.f_code.co_filename == TESTS_FILENAME
+        and (statement := _find_statement(tests, line))
+    ]
+    text, compared = "", ""
+    if places:
+        frame, statement = places[-1]
+        text = ast.unparse(statement)
+        text = text.partition("\n")[0] if hasattr(statement, "body") else text
+        if isinstance(error, AssertionError):
+            compared = str(error) or _describe_comparison(statement, frame, seconds)
     if is_late:
-        problem = f"it did not end within {seconds:g} seconds"
-    elif isinstance(error, AssertionError) and line and str(error):
-        problem = str(error)
-    else:
-        problem = f"raised {write_brief(error, _MAX_VALUE_CHARS)}"
-    return test[:_MAX_TEST_CHARS], problem
+        return text[:_MAX_TEST_CHARS], f"it did not end within {seconds:g} seconds"
+    return text[:_MAX_TEST_CHARS], compared or f"raised {write_brief(error, _MAX_VALUE_CHARS)}"
 
 
-def _find_statement(tests: str, line: int) -> str:
-    """Return the innermost test statement at or around a line; only the head of a compound one."""
+def _find_statement(tests: str, line: int) -> ast.stmt | None:
+    """Return the innermost test statement at or around a line."""
     around = [
         node
         for node in ast.walk(ast.parse(tests))
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
-    if not around:
-        return ""
-    innermost = max(around, key=lambda node: node.lineno)
-    text = ast.unparse(innermost)
-    return text.partition("\n")[0] if hasattr(innermost, "body") else text
+    return max(around, key=lambda node: node.lineno, default=None)
 
 
-class _TestRewriter(ast.NodeTransformer):
-    """Puts each simple statement on one line, and makes `assert a == b` report the value of `a`.
-
-    assert total([3]) == 3   ->   _nj_left = total([3])
-                                  _nj_right = 3
-                                  assert _nj_left == _nj_right, _nj_explain(
-                                      "total([3])", _nj_left, _nj_right
-                                  )
-    """
-
-    def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, ast.stmt) and not hasattr(node, "body"):
-            statements = list(_split_assert(node))
-            for part in (part for statement in statements for part in ast.walk(statement)):
-                if isinstance(part, ast.stmt | ast.expr):
-                    part.lineno = part.end_lineno = node.lineno
-                    part.col_offset = part.end_col_offset = 0
-            return [ast.fix_missing_locations(statement) for statement in statements]
-        return self.generic_visit(node)
-
-
-def _split_assert(node: ast.stmt) -> Iterator[ast.stmt]:
-    match node:
+def _describe_comparison(statement: ast.stmt, frame: FrameType, seconds: float) -> str:
+    """Return the values that an `assert` compares, computed again; empty if that fails."""
+    match statement:
         case ast.Assert(ast.Compare(left, [operator], [right]), None):
-            yield ast.Assign([ast.Name(_LEFT, ast.Store())], left)
-            yield ast.Assign([ast.Name(_RIGHT, ast.Store())], right)
-            operands: list[ast.expr] = [ast.Name(name, ast.Load()) for name in (_LEFT, _RIGHT)]
-            equality = isinstance(operator, ast.Eq)
-            words: list[ast.expr] = [ast.Constant(ast.unparse(left)), ast.Constant(equality)]
-            message = ast.Call(ast.Name(_EXPLAIN, ast.Load()), [*words, *operands], [])
-            yield ast.Assert(ast.Compare(operands[0], [operator], [operands[1]]), message)
-        case _:
-            yield node
-
-
-def _explain(text: str, is_equality: bool, left: Any, right: Any) -> str:
-    text = text if len(text) <= _MAX_VALUE_CHARS else f"{text[:_MAX_VALUE_CHARS]}..."
-    ending = f", but should be {write_brief(right, _MAX_VALUE_CHARS)}" if is_equality else ""
-    return f"`{text}` is {write_brief(left, _MAX_VALUE_CHARS)}{ending}"
+            with suppress(BaseException):
+                pair = ast.unparse(ast.Tuple([left, right], ast.Load()))
+                found, wanted = call_with_timeout(
+                    seconds, lambda: eval(pair, frame.f_globals, frame.f_locals)
+                )
+                text = ast.unparse(left)
+                text = text if len(text) <= _MAX_VALUE_CHARS else f"{text[:_MAX_VALUE_CHARS]}..."
+                should = f", but should be {write_brief(wanted, _MAX_VALUE_CHARS)}"
+                ending = should if isinstance(operator, ast.Eq) else ""
+                return f"`{text}` is {write_brief(found, _MAX_VALUE_CHARS)}{ending}"
+    return ""
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, st
 
 
 def test_packages_of_extras_are_found() -> None:
-    assert {"black", "matplotlib", "openai", "tomlkit"} <= {*list_extra_packages()}
+    assert {"black", "openai", "tomlkit"} <= {*list_extra_packages()}
 
 
 def test_every_command_has_help(outputs: dict[str, tuple[int, str]]) -> None:

@@ -12,15 +12,22 @@ from types import ModuleType
 import pytest
 from click.testing import CliRunner, Result
 
-from njc.measure.repair.loop import RepairBudget
 from njc.measure.repair.reply import complete_program, find_program, read_rationale
 from njc.measure.repair.testing import FailedTests, PassedTests, run_tests
-from njc.static.generate import GenerationCost
+from njrt.messages import ModelMessage, Reply, Usage
+from njrt.testing import Scripted
 from openai_server import OpenAIServer, says
 from spsbench.cli import main
 from spsbench.repair.problems import RepairProblem, parse_repair_problems
 from spsbench.repair.prompt import MAX_ANNOTATED_CHARS, make_repair_prompt
-from spsbench.repair.results import ASKED, REPAIR_KINDS, RepairResult
+from spsbench.repair.results import (
+    ASKED,
+    REPAIR_KINDS,
+    RepairResult,
+    RepairSettings,
+    RepairTrial,
+)
+from spsbench.repair.solving import RepairJob, repair_program
 from spsbench.repair.table import list_summary_rows, list_tables
 from spsbench.results import read_results
 from spsbench.sampling import draw_sample
@@ -218,12 +225,16 @@ def test_what_is_completed_runs_as_it_did_in_the_program(program: str, reply: st
 
 
 def test_a_budget_ends_by_calls_and_by_tokens() -> None:
-    budget = RepairBudget(3, tokens=100, temperature=0.5)
-    assert budget.allows(2, GenerationCost(60, 39))
-    assert not budget.allows(2, GenerationCost(60, 40))
-    assert not budget.allows(3, GenerationCost())
-    assert [budget.choose_temperature(calls) for calls in range(3)] == [0.5, 0.8, 1.0]
-    assert RepairBudget(1).choose_temperature(0) is None
+    trial = RepairTrial("sum", "test", "scripted", 1)
+    problem = RepairProblem("sum", "def f():\n    return 1\n", "assert f() == 2\n", "f", "")
+    for tokens, calls in ((None, 3), (1, 1)):
+        settings = RepairSettings(calls=3, tokens=tokens, temperature=0.5)
+        said = Reply(ModelMessage("I cannot."), usage=Usage(input=60, output=40))
+        model = Scripted([said] * 3)
+        replies, cost, passed = repair_program(RepairJob(trial, problem, settings), model)
+        assert ([reply.verdict for reply in replies], passed) == (["no code"] * calls, False)
+        assert cost.input == 60 * calls
+        assert [request.temperature for request in model.requests] == [0.5, 0.8, 1.0][:calls]
 
 
 def test_the_scripted_model_repairs_everything(data: Path) -> None:

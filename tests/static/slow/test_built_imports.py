@@ -16,15 +16,10 @@ from test_repairing import explained
 
 import njrt
 from njc.commands import njc as njc_command
-from njc.measure.built_imports.account import (
-    BuiltFile,
-    describe_build,
-    find_import_problem,
-    make_build_environment,
-)
+from njc.measure.built_imports.account import find_import_problem, make_build_environment
 from njc.project.build import plan_build
 from njc.project.config import find_project
-from njc.project.units import find_package_files, find_units
+from njc.project.units import Unit, find_package_files, find_units
 
 BLOCK = '''\
 def double(number):
@@ -112,8 +107,9 @@ CASES: Mapping[str, Case] = {
     "source by njc run": Case((sys.executable, "-m", "njc", "run", "src/shop.njpy"), {}, "executed no compiled file"),
     "source by its loader": run_code(BY_LOADER, {}, "executed no compiled file"),
     "another module of the name": run_code(
-        INSERT.replace("src", "tests") + "import shop", {"tests/shop.py": FOREIGN}, "executed no compiled file"
+        INSERT.replace("src", "tests") + PRINT.format("shop"), {"tests/shop.py": FOREIGN}
     ),
+    "another name": run_code(PRINT.format("src.shop"), {}, "executed no compiled file"),
     "nothing": run_code("pass", {}, "it executed no compiled file; have the command import them"),
     "isolated": Case((sys.executable, "-I", "-c", "pass"), {}, "it executed no compiled file"),
     "an environment of its own": run_code(
@@ -122,7 +118,7 @@ CASES: Mapping[str, Case] = {
 }  # fmt: skip
 
 
-def build_project(folder: Path, files: Mapping[str, str]) -> tuple[Path, tuple[BuiltFile, ...]]:
+def build_project(folder: Path, files: Mapping[str, str]) -> tuple[Path, tuple[Unit, ...]]:
     """Write the files, and build them into `out`; returns it and what was built."""
     for path, text in {"src/shop.njpy": BLOCK, **files}.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -131,7 +127,7 @@ def build_project(folder: Path, files: Mapping[str, str]) -> tuple[Path, tuple[B
     project = replace(find_project(folder, {}), out=out)
     units = find_units([folder / "src"], project)
     plan_build((*units, *find_package_files(units, project)), project, force=True).write_changes()
-    return out, describe_build(units)
+    return out, units
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -157,17 +153,12 @@ def test_bytecode_of_an_earlier_build_is_not_executed(tmp_path: Path) -> None:
     out, build = build_project(tmp_path, {"src/shop.njpy": "NUMBER = 1\n"})
     file = out / "shop.py"
     words = (sys.executable, "-c", "import shop; print(shop.NUMBER)")
+    environment = make_build_environment(build, out, tmp_path)
     for number in ("1", "2"):
         status = file.stat()
         file.write_text(file.read_text().replace("NUMBER = 1", f"NUMBER = {number}"))
         os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-        environment = {
-            **make_build_environment(build, out, tmp_path),
-            "PYTHONDONTWRITEBYTECODE": "",
-        }
         assert subprocess.check_output(words, env=environment, text=True) == f"{number}\n"
-        plain = {**environment, "NJC_BUILD_IMPORTS": ""}
-        assert subprocess.check_output(words, env=plain, text=True) == "1\n", "Python uses bytecode"
 
 
 def test_a_sitecustomize_of_the_program_is_imported(

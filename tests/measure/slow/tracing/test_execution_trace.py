@@ -124,9 +124,9 @@ CASES = {
         "add(1)",
         """
         def twice(do): return lambda n: do(do(n))   # not reached
-        @twice              # (1) n = 1; (3) n = 2
+        @twice              # (1) n = 2
         def add(n):
-            return n + 1    # (2) returns 2; (4) returns 3
+            return n + 1    # (2) returns 3
         """,
     ),
     "an iterator in a comprehension": (

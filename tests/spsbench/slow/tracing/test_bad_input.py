@@ -84,8 +84,6 @@ def test_what_cannot_be_used_is_named(
 
 
 MADE = {
-    "curve.jsonl": (RESULTS / "prediction" / "neural-curve.jsonl").read_bytes(),
-    "neural.jsonl": (RESULTS / "prediction" / "neural-medium.jsonl").read_bytes(),
     "repair.jsonl": REPAIRS.encode(),
     "traces.jsonl": b'{"file_name": "menu", "run": 0, "trace": []}\n',
     "data/test.jsonl": b"",
@@ -111,8 +109,6 @@ READING = (
     "report X --out made",
     "export --repairs X --data own.jsonl --out made",
     "export --repairs repair.jsonl --data X --out made",
-    "curve X --results neural.jsonl --out made",
-    "curve curve.jsonl --results X --out made",
     "predict data --model X --out made",
     "states X",
 )
