@@ -71,36 +71,33 @@ def command(
         get_target(target)  # it says what is missing
     cases = (cases or name_case_file(Path(program), function)).absolute()
     names = list(dict.fromkeys(filter(None, ",".join(models).split(",")))) or [""]
-    caches = cases.parent / ".njc_cache" / "eval"
     is_recorded = find_recorder(get_settings(), os.environ) is not None
     read = read_cases(cases)
     # `live` is the last, because other modes fail at once without code.
     chosen = sorted(parse_modes(modes), key="live".__eq__) if modes else [""]
     decides = (False, True) if flags["decide"] else (None,)
     planned = [
-        (case, None if is_recorded else caches / str(repeat))
+        (case, None if is_recorded else cases.parent / f".njc_cache/eval/{repeat}")
         for repeat in range(1, repeats + 1)
         for case in read
     ]
     summaries: list[Summary] = []
-    total = len(planned) * len(chosen) * len(names) * len(decides)
-    with showing_progress(console, total) as update:
-        for mode in chosen:
-            with setting_variable("NJC_MODE", mode):
-                loaded = load_again(target) if mode else get_target(target)
-                for form in [Form(name, mode, decide) for name in names for decide in decides]:
-                    results: list[CaseResult] = []
-                    for result in run_cases(loaded, form, planned, flags["jobs"]):
-                        results.append(result)
-                        update(len(summaries) * len(planned) + len(results), "running")
-                    summaries.append(summarize(form, read, results))
+    forms = [Form(name, mode, it) for mode in chosen for name in names for it in decides]
+    with showing_progress(console, len(planned) * len(forms)) as update:
+        for form in forms:
+            with setting_variable("NJC_MODE", form.mode):
+                loaded = load_again(target) if form.mode else get_target(target)
+                results: list[CaseResult] = []
+                for result in run_cases(loaded, form, planned, flags["jobs"]):
+                    results.append(result)
+                    update(len(summaries) * len(planned) + len(results), "running")
+                summaries.append(summarize(form, read, results))
     times = f", {repeats} times" if repeats > 1 else ""
-    title = f"{shown} on {format_count(len(read), 'case')}{times}"
-    console.result(f"{title}\n\n{format_table(summaries)}")
+    console.result(f"{shown} on {format_count(len(read), 'case')}{times}\n")
+    console.result(format_table(summaries))
     more = [format_failures(summaries)]
     more += [format_calibration(each.name, each.answers) for each in summaries]
-    if flags["decide"]:
-        more += map(compare_forms, summaries[::2], summaries[1::2])
+    more += map(compare_forms, summaries[::2], summaries[1::2]) if flags["decide"] else ()
     for text in filter(None, more):
         console.result(f"\n{text}")
     return int(any(it.passes.rate < (gate or 0) for it in summaries))

@@ -9,8 +9,8 @@
 A state is the set of names that are bound on every path to a point, or None if no path leads there.
 
 Not detected, so reported although it cannot happen: two conditions that are always equal, a loop
-that always runs, a call that never returns. Not detected, so not reported: names that `exec` or
-another function deletes, and context managers that suppress exceptions.
+that always runs, a call that never returns. Not detected, so not reported: names that are deleted
+in a loop, a `try` or another function, and context managers that suppress exceptions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from njc.compiler.frontend.name_resolution import (
     list_branches,
     list_captured_names,
     list_own_expressions,
-    walk_statements,
 )
 from njc.compiler.frontend.parse import Module
 from njc.compiler.frontend.prompt_references import list_variables
@@ -86,7 +85,8 @@ class _Flow:
                 self.before_target = _join(self.before_target, state)
             return state.union(block.binds)
         for expression in list_own_expressions(statement):
-            state |= _find_bound_by_expression(expression)
+            walked = ast.walk(expression)
+            state |= {node.target.id for node in walked if isinstance(node, ast.NamedExpr)}
         match statement:
             case ast.If():
                 branches = list_branches(statement)
@@ -109,7 +109,7 @@ class _Flow:
             case ast.Return() | ast.Raise() | ast.Continue() | ast.Assert(ast.Constant(False)):
                 return None
             case ast.Delete():
-                return _remove_deleted(state, [statement])
+                return state - set(map(ast.unparse, statement.targets))
             case ast.AnnAssign(value=None):
                 return state
         return state | list_bound_names(statement)
@@ -124,7 +124,6 @@ class _Flow:
         self, loop: ast.For | ast.AsyncFor | ast.While, state: frozenset[str]
     ) -> BoundNames:
         target = () if isinstance(loop, ast.While) else list_variables(loop.target)
-        state = _remove_deleted(state, loop.body)
         self.breaks.append([])
         self.follow_suite(loop.body, state.union(target))
         broken = self.breaks.pop()
@@ -133,17 +132,14 @@ class _Flow:
 
     def _follow_try(self, statement: ast.Try | ast.TryStar, state: frozenset[str]) -> BoundNames:
         ended = self.follow_suite(statement.orelse, self.follow_suite(statement.body, state))
-        raised = _remove_deleted(state, statement.body)
         handled: list[BoundNames] = []
         for handler in statement.handlers:
             name = {handler.name or ""}
-            after = self.follow_suite(handler.body, raised | name)
+            after = self.follow_suite(handler.body, state | name)
             handled.append(after and after - name)  # the end of a handler unbinds its name
         merged = _join(ended, *handled)
-        finished = self.follow_suite(statement.finalbody, raised)
-        if merged is None or finished is None:
-            return None
-        return _remove_deleted(merged, statement.finalbody) | finished
+        finished = self.follow_suite(statement.finalbody, state)
+        return None if merged is None or finished is None else merged | finished
 
     def _follow_match(self, statement: ast.Match, state: frozenset[str]) -> BoundNames:
         states = []
@@ -162,20 +158,8 @@ def _join(*states: BoundNames) -> BoundNames:
     return frozenset.intersection(*reached) if reached else None
 
 
-def _find_bound_by_expression(expression: ast.expr) -> frozenset[str]:
-    """Return the names bound by `:=`."""
-    walked = ast.walk(expression)
-    return frozenset(node.target.id for node in walked if isinstance(node, ast.NamedExpr))
-
-
 def _is_true(condition: ast.expr) -> bool:
     return isinstance(condition, ast.Constant) and bool(condition.value)
-
-
-def _remove_deleted(state: frozenset[str], body: Sequence[ast.stmt]) -> frozenset[str]:
-    """Remove the names that a `del` in the suite may have unbound."""
-    deletions = (node.targets for node in walk_statements(body) if isinstance(node, ast.Delete))
-    return state - {ast.unparse(target) for targets in deletions for target in targets}
 
 
 def _is_irrefutable(pattern: ast.pattern) -> bool:

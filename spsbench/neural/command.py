@@ -75,8 +75,7 @@ def train_command(data: Path, size: str, out: Path, **numbers: Any) -> None:
 def predict_command(data: Path, model: Path | None, programs: int, out: Path) -> None:
     """Count the steps that a neural debugger answers exactly.
 
-    Two baselines are counted beside it: the last state, and the most frequent answers in the
-    training data of DATA.
+    A baseline is counted beside it: the last state.
     """
     from spsbench.neural.evaluation import evaluate, format_rows, write_rows
 

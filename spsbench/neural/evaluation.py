@@ -20,7 +20,6 @@ from spsbench.neural.network import load_network
 from spsbench.neural.predictors import (
     LastState,
     NeuralDebugger,
-    NGram,
     NoPredictionError,
     Predictor,
 )
@@ -28,23 +27,20 @@ from spsbench.states.actions import Action, is_inverse
 from spsbench.states.trace import StackState, list_stacks
 from spsbench.states.trajectories import Trajectory
 
-NGRAM_PROGRAMS = 10_000
-"""The number of training programs for the n-grams."""
 HEADINGS = ("part", "predictor", "group", "name", "steps", "exact", "place", "values", "ms")
 
 
 def evaluate(data: Path, model: Path | None, programs: int) -> Iterator[ScoreRow]:
     """Yield the rows for all predictors."""
-    for name, predictor in list_predictors(data, model):
+    for name, predictor in list_predictors(model):
         found = islice(read_part(data, "test"), programs)
         yield from tabulate("test", name, list(score_steps(predictor, found, perf_counter)))
 
 
-def list_predictors(data: Path, model: Path | None) -> Iterator[tuple[str, Predictor]]:
-    """Yield the baselines, and the network if one is given."""
+def list_predictors(model: Path | None) -> Iterator[tuple[str, Predictor]]:
+    """Yield the baseline, and the network if one is given."""
     network = None if model is None else NeuralDebugger(load_network(model))
     yield "last state", LastState()
-    yield "n-gram", NGram.learn(islice(read_part(data, "train"), NGRAM_PROGRAMS))
     if network is not None:
         yield "network", network
 

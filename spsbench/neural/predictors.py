@@ -1,22 +1,16 @@
-"""Predict the state after a debugger action, without execution: the network, and two baselines.
+"""Predict the state after a debugger action, without execution: the network, and a baseline.
 
 NeuralDebugger(network).predict(source, state, "step_over")
              StackState(...), or None: the program has ended
 
 last state   the variables as they are, at the line after (before, for inverse actions)
-n-gram       the most frequent answer in the training data after this action, event and line of
-             code, or after less of this context if it is new
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from spsbench.neural.dataset import find_ends
 from spsbench.neural.encoding import (
     STOP,
     StepEncoder,
@@ -25,10 +19,9 @@ from spsbench.neural.encoding import (
     read_answer,
 )
 from spsbench.neural.network import Network, Reading
-from spsbench.neural.vocabulary import Vocabulary, read_names
+from spsbench.neural.vocabulary import read_names
 from spsbench.states.actions import Action, is_inverse
-from spsbench.states.trace import Frame, StackState, list_stacks
-from spsbench.states.trajectories import Trajectory
+from spsbench.states.trace import Frame, StackState
 
 MAX_ANSWER = 200
 MAX_CONTEXT = 1_500
@@ -106,76 +99,3 @@ class LastState:
         *outer, frame = state.frames
         following = frame.line + (-1 if is_inverse(action) else 1)
         return StackState("line", (*outer, Frame(line or max(1, following), frame.locals)))
-
-
-Answer = tuple[str, ...]
-"""Token names; line numbers are relative to the current line: `<line +1>`."""
-
-
-@dataclass(slots=True)
-class NGram:
-    """Predicts the most frequent answer in a context (state: the counts of the answers)."""
-
-    counts: defaultdict[object, Counter[Answer]] = field(
-        default_factory=lambda: defaultdict(Counter)
-    )
-    encoder: StepEncoder = field(default_factory=lambda: StepEncoder(Vocabulary(())))
-
-    @classmethod
-    def learn(cls, trajectories: Iterable[Trajectory]) -> NGram:
-        """Count the answers in training data."""
-        made = cls()
-        names = made.encoder.vocabulary.list_names()
-        for trajectory in trajectories:
-            stacks = list_stacks(trajectory.trace.states)
-            lines = trajectory.trace.source.splitlines()
-            for step in trajectory.steps:
-                before, after = find_ends(stacks, step)
-                ids = made.encoder.encode_answer(before, after)
-                answer = _write_lines(read_names(names, ids), before, step.line)
-                for key in _list_keys(lines, before, step.action):
-                    made.counts[key][answer] += 1
-        return made
-
-    def predict(
-        self, source: str, state: StackState, action: Action, line: int | None = None
-    ) -> StackState | None:
-        for key in _list_keys(source.splitlines(), state, action):
-            if key in self.counts:
-                answer = self.counts[key].most_common(1)[0][0]
-                try:
-                    return read_answer(_read_lines(answer, state, line), state)
-                except UnreadableAnswerError as problem:
-                    raise NoPredictionError(str(problem)) from None
-        raise NoPredictionError("nothing like this was in the training data")
-
-
-def _list_keys(lines: list[str], state: StackState, action: Action) -> Iterator[object]:
-    """Yield keys, the most specific first: two lines of code, one line, its first word, nothing."""
-    place = state.frames[-1].line
-    text = lines[place - 1].strip() if 0 < place <= len(lines) else ""
-    other = lines[place - (2 if is_inverse(action) else 0) : place + 1][:1]
-    kind = (action, state.event, state.depth > 0)
-    yield (kind, text, other[0].strip() if other else "")
-    yield (kind, text)
-    yield (kind, (text.split() or [""])[0], "first word")
-    yield kind
-
-
-_LINE = re.compile(r"<line (.+)>")
-
-
-def _write_lines(names: Iterable[str], state: StackState, line: int | None) -> Answer:
-    def write(found: re.Match[str]) -> str:
-        number = int(found[1])
-        return "<line goal>" if number == line else f"<line {number - state.frames[-1].line:+}>"
-
-    return tuple(_LINE.sub(write, name) for name in names)
-
-
-def _read_lines(answer: Answer, state: StackState, line: int | None) -> Answer:
-    def read(found: re.Match[str]) -> str:
-        is_goal = found[1] == "goal"
-        return f"<line {line if is_goal else state.frames[-1].line + int(found[1])}>"
-
-    return tuple(_LINE.sub(read, name) for name in answer)

@@ -49,7 +49,6 @@ UNBOUND = [
     "while c:\n    y = 1",
     "for y in xs:\n    pass",
     "try:\n    y = 1\nexcept E:\n    pass",
-    "y = 1\ntry:\n    f()\nfinally:\n    del y",
     "match x:\n    case 1:\n        y = 1",
 ]
 

@@ -19,7 +19,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from njc.measure.cases.case_file import Case
+from njc.measure.cases.case_file import ABSENT, Case
 from njc.target import InvalidRowError, TargetFunction
 from njrt.block.session.settings import using
 from njrt.data.context import carry
@@ -38,6 +38,7 @@ from njrt.log.accounts import Totals, watch
 from njrt.log.recorder import replaying
 from njrt.values.dataclass_json import make_json_value
 from njrt.values.equality import is_same_value
+from njrt.values.rendering.one_line import write_brief
 from njrt.values.rendering.writer import escape_unprintable
 
 _STOPPING = (
@@ -147,35 +148,25 @@ def _call(target: TargetFunction, case: Case) -> tuple[dict[str, Any], Any]:
             f"{case.name} gives {given}, which does not fit {target.name}: {error}"
         ) from None
     arguments = dict(zip(target.parameters, positional, strict=False)) | named
-    if unknown := [name for name in case.after if name not in arguments]:
-        message = f"`after` names `{unknown[0]}`, which is not an argument of the case"
-        raise ConfigurationError(f"{case.name}: {message}")
     return arguments, target.call(positional, named)
 
 
 def _list_problems(
     target: TargetFunction, case: Case, result: Any, arguments: dict[str, Any]
 ) -> Iterator[str]:
-    if case.has_expected_result and not _is_equal(got := make_json_value(result), case.expect):
-        yield f"expected {_cut(case.expect)}, got {_cut(got)}"
+    if case.expect is not ABSENT and not is_same_value(got := make_json_value(result), case.expect):
+        yield f"expected {write_brief(case.expect, MAX_SHOWN)}, got {write_brief(got, MAX_SHOWN)}"
     for name, expected in case.after.items():
-        if not _is_equal(got := make_json_value(arguments[name]), expected):
-            yield f"`{name}` should be {_cut(expected)} after the call, and is {_cut(got)}"
+        if not is_same_value(got := make_json_value(arguments.get(name)), expected):
+            shown, found = write_brief(expected, MAX_SHOWN), write_brief(got, MAX_SHOWN)
+            yield f"`{name}` should be {shown} after the call, and is {found}"
     if case.check:
         names = {**vars(inspect.getmodule(target.function)), **arguments, "result": result}
         try:
             is_true = eval(case.check.strip(), names)
-        except NameError as error:  # a mistake in the file of cases
-            raise ConfigurationError(f"{case.name}: `check`: {error}") from None
+        except (NameError, SyntaxError) as error:  # a mistake in the file of cases
+            raise ConfigurationError(
+                f"{case.name}: `check` is no expression here: {error}"
+            ) from None
         if not is_true:
-            yield f"`{case.check}` is false; result = {_cut(result)}"
-
-
-def _is_equal(got: Any, expected: Any) -> bool:
-    """Return whether two JSON values are equal; unlike for `==`, `1` and `true` are not."""
-    return bool(got == expected) and is_same_value(got, expected)
-
-
-def _cut(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+            yield f"`{case.check}` is false; result = {write_brief(result, MAX_SHOWN)}"

@@ -32,8 +32,8 @@ class Summary:
     @property
     def answers(self) -> list[tuple[float, bool]]:
         """The runs whose blocks decided: the probability, and whether the answer is right."""
-        runs = ((run.probability, run.has_passed) for run in self.runs)
-        return [(probability, passed) for probability, passed in runs if probability is not None]
+        decided = (run for run in self.runs if run.probability is not None)
+        return [(run.probability or 0.0, run.has_passed) for run in decided]
 
     @property
     def passes(self) -> PassRate:
@@ -43,11 +43,10 @@ class Summary:
 
 def summarize(form: Form, cases: Sequence[Case], runs: Sequence[CaseResult]) -> Summary:
     """Summarize the runs of a form, named by the models that were asked if it names none."""
-    asked = dict.fromkeys(name for run in runs for name in run.asked)
-    model = form.model or ", ".join(asked) or "no model"
+    asked = ", ".join(dict.fromkeys(name for run in runs for name in run.asked)) or "no model"
     reply = {None: "", True: "decide", False: "JSON"}[form.decide]
     by_case = [(case, [it for it in runs if it.case is case]) for case in cases]
-    return Summary(", ".join(filter(None, (form.mode, model, reply))), by_case)
+    return Summary(", ".join(filter(None, (form.mode, form.model or asked, reply))), by_case)
 
 
 def compare_forms(json: Summary, decided: Summary) -> str:
@@ -56,9 +55,8 @@ def compare_forms(json: Summary, decided: Summary) -> str:
     found = f"{decided.name}: {passed:,} runs passed, and {before:,} in JSON"
     if not decided.answers:
         return f"{found}; no block decided: `njc show` says which could, and not every model can"
-    if passed < before:
-        return f"{found}; keep `decide` off"
-    return f"{found}; in pyproject.toml:\n\n[tool.njc]\ndecide = true"
+    use = "in pyproject.toml:\n\n[tool.njc]\ndecide = true"
+    return f"{found}; {'keep `decide` off' if passed < before else use}"
 
 
 def format_table(summaries: Sequence[Summary]) -> str:

@@ -105,7 +105,7 @@ def test_the_commands_of_the_page_exist_and_make_a_network(
         assert done.exit_code == 0, done.output
     for results in ("results.jsonl", "neural-small-both.jsonl"):
         rows = read_rows(Path(results), ScoreRow, "not a row")
-        assert {row.predictor for row in rows} == {"last state", "n-gram", "network"}
+        assert {row.predictor for row in rows} == {"last state", "network"}
 
 
 def read_network_rows(name: str) -> dict[str, ScoreRow]:
