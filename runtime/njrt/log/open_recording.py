@@ -49,9 +49,8 @@ class OpenRecording:
         self.replays = replays
         self.records = records
         self.header = old.header if old.entries and replays else None
-        self.recorded: list[tuple[int, int, RecordedCall]] = []
+        self.recorded: list[RecordedCall] = []
         self.is_unsaved = False
-        self.positions: dict[str, int] = {}
         self.decisions = ReplayBook(old.decisions if replays else ())
         self.calls = ReplayBook(old.touches if replays else ())
         self.is_appended = False
@@ -59,11 +58,8 @@ class OpenRecording:
         self.unfinished = old.header.unfinished and replays
         self._by_key: defaultdict[str, list[RecordedCall]] = defaultdict(list)
         self._used: dict[str, int] = {}
-        for entry in old.entries:
-            if entry.turn == 1:
-                self.positions.setdefault(entry.key, len(self.positions))
-            if replays:
-                self._by_key[entry.key].append(entry)
+        for entry in old.entries if replays else ():
+            self._by_key[entry.key].append(entry)
 
     def take_next_entry(self, key: str, model: str) -> RecordedCall | None:
         """Return the next reply to an equal conversation, by a model or for "" any; or None."""
@@ -100,10 +96,9 @@ class OpenRecording:
     def build(self) -> Recording:
         """Return the recording to write: old entries that are replayed, and new entries."""
         replayed = self.old.entries if self.replays else ()
-        recorded = [entry for *_, entry in sorted(self.recorded, key=lambda new: new[:2])]
         return Recording(
             replace(self.header or RecordingHeader(), unfinished=self.unfinished),
-            (*replayed, *recorded),
+            (*replayed, *self.recorded),
             tuple(self.decisions.items),
             touches=tuple(self.calls.items),
         )

@@ -64,8 +64,8 @@ def _get_replayed_model() -> str:
 class Recorder:
     """A layer that replays and records the replies of the model below it.
 
-    The file is read when it is first needed. Each reply is written immediately; simultaneous
-    replies are in the right order after `close`, or at the latest when the process ends.
+    The file is read when it is first needed. Each reply is written when it comes, so simultaneous
+    blocks are in no order.
     """
 
     def __init__(self, path: str | Path, mode: RecordMode = "once") -> None:
@@ -207,9 +207,8 @@ class Recorder:
         key = hash_conversation(request.messages)
         if (recorded := self._find_reply(key, request)) is not None:
             return recorded
-        position = self._note_position(request)
         reply = await ask(request)
-        self._record(position, key, request, reply)
+        self._record(key, request, reply)
         return reply
 
     def close(self) -> None:
@@ -280,14 +279,7 @@ class Recorder:
         self.errors.append(error)
         return error
 
-    def _note_position(self, request: Request) -> int:
-        """Return the conversation's position: its old one, or by the order of first requests."""
-        root = hash_conversation(request.messages[:1])
-        with self._lock:
-            positions = self._get_open_recording().positions
-            return positions.setdefault(root, len(positions))
-
-    def _record(self, position: int, key: str, request: Request, reply: Reply) -> None:
+    def _record(self, key: str, request: Request, reply: Reply) -> None:
         shown = tuple(list_shown(request))
         with self._lock:
             recording = self._get_open_recording()
@@ -306,9 +298,11 @@ class Recorder:
             try:
                 if recording.is_appended:
                     self._append(recording, format_entry(entry, recording.header), is_synced=False)
+            except BaseException:
+                recording.is_unsaved = True  # `close` tries again
+                raise
             finally:  # only now, because a process that is forked before would write it too
-                recording.recorded.append((position, request.turn, entry))
-                recording.is_unsaved = True  # `close` puts simultaneous replies into order
+                recording.recorded.append(entry)
             if not recording.is_appended:
                 self._save(recording)
 
