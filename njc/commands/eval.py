@@ -35,6 +35,7 @@ from njc.static.cases import name_case_file
 from njc.target import get_target, load_again, make_absolute
 from njrt.block.session.layered_model import find_recorder
 from njrt.block.session.settings import get_settings
+from njrt.errors import ConfigurationError
 
 
 @click.command("eval")
@@ -73,6 +74,11 @@ def command(
     names = list(dict.fromkeys(filter(None, ",".join(models).split(",")))) or [""]
     caches = cases.parent / ".njc_cache" / "eval"
     is_recorded = find_recorder(get_settings(), os.environ) is not None
+    if is_recorded and models:
+        raise ConfigurationError(
+            "--model compares models, and a recording has the replies of one; run the command for "
+            "each with NJC_REPLACE_MODEL==MODEL and a recording of its own in NJC_RECORD"
+        )
     read = read_cases(cases)
     # `live` is the last, because other modes fail at once without code.
     chosen = sorted(parse_modes(modes), key="live".__eq__) if modes else [""]
