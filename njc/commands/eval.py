@@ -73,12 +73,7 @@ def command(
     cases = (cases or name_case_file(Path(program), function)).absolute()
     names = list(dict.fromkeys(filter(None, ",".join(models).split(",")))) or [""]
     caches = cases.parent / ".njc_cache" / "eval"
-    is_recorded = find_recorder(get_settings(), os.environ) is not None
-    if is_recorded and models:
-        raise ConfigurationError(
-            "--model compares models, and a recording has the replies of one; run the command for "
-            "each with NJC_REPLACE_MODEL==MODEL and a recording of its own in NJC_RECORD"
-        )
+    is_recorded = _is_recorded(models)
     read = read_cases(cases)
     # `live` is the last, because other modes fail at once without code.
     chosen = sorted(parse_modes(modes), key="live".__eq__) if modes else [""]
