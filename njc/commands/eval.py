@@ -35,6 +35,7 @@ from njc.static.cases import name_case_file
 from njc.target import get_target, load_again, make_absolute
 from njrt.block.session.layered_model import find_recorder
 from njrt.block.session.settings import get_settings
+from njrt.errors import ConfigurationError
 
 
 @click.command("eval")
@@ -71,13 +72,14 @@ def command(
         get_target(target)  # it says what is missing
     cases = (cases or name_case_file(Path(program), function)).absolute()
     names = list(dict.fromkeys(filter(None, ",".join(models).split(",")))) or [""]
-    is_recorded = find_recorder(get_settings(), os.environ) is not None
+    caches = cases.parent / ".njc_cache" / "eval"
+    is_recorded = _is_recorded(models)
     read = read_cases(cases)
     # `live` is the last, because other modes fail at once without code.
     chosen = sorted(parse_modes(modes), key="live".__eq__) if modes else [""]
     decides = (False, True) if flags["decide"] else (None,)
     planned = [
-        (case, None if is_recorded else cases.parent / f".njc_cache/eval/{repeat}")
+        (case, None if is_recorded else caches / str(repeat))
         for repeat in range(1, repeats + 1)
         for case in read
     ]
@@ -101,3 +103,14 @@ def command(
     for text in filter(None, more):
         console.result(f"\n{text}")
     return int(any(it.passes.rate < (gate or 0) for it in summaries))
+
+
+def _is_recorded(models: Sequence[str]) -> bool:
+    """Return whether replies come from a recording, which compares no `models`."""
+    is_recorded = find_recorder(get_settings(), os.environ) is not None
+    if is_recorded and models:
+        raise ConfigurationError(
+            "--model compares models, and a recording has the replies of one; run the command for "
+            "each with NJC_REPLACE_MODEL==MODEL and a recording of its own in NJC_RECORD"
+        )
+    return is_recorded

@@ -15,7 +15,6 @@ from njc.commands.terminal.flags import (
 from njc.debug.trace_view.tables import TableColumn
 from njc.project.report import format_count
 from njc.project.units import format_path
-from njrt.data.options.budget import Budget
 from njrt.data.private_files import find_cache_folder
 from njrt.log.budgets.ledger import (
     NANO,
@@ -96,8 +95,7 @@ def _find_cache(url: str | None) -> tuple[str, Store, str]:
 
 def is_current(account: StoredAccount, now: float) -> bool:
     """Return whether an account's period continues."""
-    budget = Budget(per=account.per)  # type: ignore[arg-type]
-    return find_period(budget, now)[0] == account.period
+    return find_period(account.per, now) == account.period
 
 
 def account_to_json(account: StoredAccount, current: bool) -> dict[str, Any]:

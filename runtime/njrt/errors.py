@@ -146,13 +146,11 @@ class CostLimitError(LimitError):
 class BudgetError(LimitError):
     """A model call was not made: its highest possible cost does not fit into an `njrt.Budget`.
 
-    `budget` is its text form. `renews` is the start of the next period as a `datetime`, None
-    without one.
+    `budget` is its text form, `period` names the hour, day or month in UTC.
     """
 
     budget: str = ""
     period: str = ""
-    renews: Any = None
 
 
 class PolicyError(NaturalError):

@@ -7,7 +7,6 @@
     pytest --njc-record=new         asks the model for what is not in the recording, and adds it
     pytest --njc-record=all         records everything again
     pytest --njc-record=off         always asks the model, records nothing; so does NJC_RECORD=off
-    pytest --njc-prune              deletes recordings whose test is gone
 
 While a test and its fixtures run, NJC_RECORD names its recording. So threads and programs that the
 test starts replay it too. The runtime is loaded before the first test that has a recording, or that
@@ -21,8 +20,8 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Collection, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Generator, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,7 +38,6 @@ _MARKER_HELP = (
     "njc_recording(path): replay and record this test's natural blocks in the file `path`, "
     "relative to the test file, in place of one named after the test"
 )
-_PRUNE_HELP = "--njc-prune needs all tests of a file: leave out -k, -m, -n and `::`"
 _ADVICE_PATTERN = re.compile(
     r"; create it with NJC_RECORD=.*|\bNJC_RECORD=(none|once|new|all):\S+?(?=[,;]?\s|$)"
 )
@@ -55,7 +53,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     help = "natural blocks: none (only replay), once, new, all or off (always ask the model)"
     group = parser.getgroup("natural code")
     group.addoption("--njc-record", choices=_MODES, help=help)
-    group.addoption("--njc-prune", action="store_true", help="delete recordings without a test")
     parser.addini("njc_record", help, default="none")
 
 
@@ -75,33 +72,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Restore the environment."""
     _set_variable(config.stash.get(_outer_variable, None))
-
-
-def pytest_deselected(items: Sequence[pytest.Item]) -> None:
-    """Refuse `--njc-prune` if a test was left out, whose recording would seem to have no test."""
-    if items and items[0].config.getoption("--njc-prune"):
-        raise pytest.UsageError(_PRUNE_HELP)
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Delete the recordings that no test uses, of collected test files and of files that left."""
-    config = session.config
-    if not config.getoption("--njc-prune"):
-        return
-    if any("::" in word for word in config.args) or hasattr(config, "workerinput"):
-        raise pytest.UsageError(_PRUNE_HELP)
-    used = {find_recording_path(item) for item in session.items}
-    folders = {_find_folder(item) for item in session.items}
-    for parent in {folder.parent for folder in folders if folder.parent.is_dir()}:
-        left = (name for name in os.listdir(parent) if not (parent.parent / f"{name}.py").exists())
-        folders |= {parent / name for name in left}
-    for file in sorted(file for folder in folders for file in folder.glob("*.jsonl")):
-        if file not in used:
-            file.unlink()
-            name = file.relative_to(config.rootpath)
-            config.get_terminal_writer().line(f"deleted, as no test uses it: {name}")
-            with suppress(OSError):  # it has other files
-                file.parent.rmdir()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -166,13 +136,9 @@ def find_recording_path(item: pytest.Item) -> Path:
         refuse_store(str(marker.args[0]))
         return item.path.parent / str(marker.args[0])
     name = item.nodeid.partition("::")[2] or item.name
-    folder = _find_folder(item)
+    folder = item.path.parent / "recordings" / item.path.stem
     files = os.listdir(folder) if folder.is_dir() else []
     return folder / _make_file_name(name, files)
-
-
-def _find_folder(item: pytest.Item) -> Path:
-    return item.path.parent / "recordings" / item.path.stem
 
 
 def _make_file_name(test: str, files: Collection[str]) -> str:

@@ -378,56 +378,27 @@ def two_models(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
         yield server
 
 
-def test_recorded_replies_count_once_and_for_their_model(
-    tmp_path: Path, two_models: OpenAIServer
+def test_recorded_replies_count_once(
+    tmp_path: Path, two_models: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program, cases = write(tmp_path, CASES[1:2])
-    recording = tmp_path / "run.jsonl"
 
     def replay(mode: Any, *words: str) -> Result:
-        with njrt.using(record=f"{mode}:{recording}"):
+        with njrt.using(record=f"{mode}:{tmp_path / 'run.jsonl'}"):
             return CliRunner().invoke(njc, ["eval", f"{program}:route", cases, *words])
 
-    assert "1 of 1" in replay("new", "--model", "openai/a").output
-    assert "1 of 1" in replay("none", "--model", "openai/a").output
-    refused = replay("none", "--model", "openai/b")
-    assert refused.exit_code == 3
-    assert (
-        "has a reply of `openai/a` to this request, and none of `openai/b`; record it"
-        in refused.output
-    )
-    assert "0 of 1" in replay("new", "--model", "openai/b").output
-    assert "0 of 1" in replay("none", "--model", "openai/b").output
-    assert "1 of 1" in replay("none", "--model", "openai/a").output
-    assert len(two_models.seen) == 2
-
-    repeated = replay("none", "--model", "openai/a", "--repeats", "2")
+    monkeypatch.setenv("NJC_REPLACE_MODEL", "=openai/a")
+    assert "1 of 1" in replay("new").output
+    assert "1 of 1" in replay("none").output
+    repeated = replay("none", "--repeats", "2")
     assert "the recording has no reply number 2 to this request" in repeated.output
     for mode in ("new", "none", "none"):
-        repeated = replay(mode, "--model", "openai/a", "--repeats", "3")
-        assert "2 of 3" in repeated.output, repeated.output  # billing, billing, shipping
-    assert len(two_models.seen) == 4
-    live = CliRunner().invoke(njc, ["eval", f"{program}:route", cases, "--model", "openai/b"])
-    assert "1 of 1" in live.output
-    assert len(two_models.seen) == 5
-
-
-@pytest.mark.parametrize("name", ["here", "by a server's name"])
-def test_a_server_may_have_another_name_for_a_model(tmp_path: Path, name: str) -> None:
-    recording = tmp_path / "run.jsonl"
-    model = njrt.Scripted(answer, protocol="text", name="m.gguf")
-    program, cases = write(tmp_path, CASES[:1])
-    words = [
-        "eval",
-        f"{program}:route",
-        cases,
-        "--model",
-        "m.gguf" if name == "here" else "openai/m",
-    ]
-    with njrt.using(model=model, record=f"new:{recording}"):
-        assert "1 of 1" in CliRunner().invoke(njc, words).output
-    with njrt.using(record=f"none:{recording}"):
-        assert "1 of 1" in CliRunner().invoke(njc, words).output
+        repeated = replay(mode, "--repeats", "3")
+        assert "2 of 3" in repeated.output, repeated.output  # billing, shipping, billing
+    assert len(two_models.seen) == 3
+    refused = replay("none", "--model", "openai/b")
+    assert refused.exit_code == 2
+    assert "a recording has the replies of one" in refused.output
 
 
 def test_repeats_are_not_answered_by_the_cache(

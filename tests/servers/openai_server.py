@@ -37,7 +37,6 @@ VENDOR_FIELDS = FIELDS | {
     "max_completion_tokens",
     "reasoning_effort",
     "parallel_tool_calls",
-    "prompt_cache_key",
 }
 MESSAGE_FIELDS = {
     "system": {"role", "content"},

@@ -35,7 +35,6 @@ from njrt.errors import (
 )
 from njrt.execution.tracebacks import format_error
 from njrt.log.accounts import Totals, watch
-from njrt.log.recorder import replaying
 from njrt.values.dataclass_json import make_json_value
 from njrt.values.equality import is_same_value
 from njrt.values.rendering.one_line import write_brief
@@ -103,7 +102,7 @@ def run_case(
     """Call the function for a case and check the result; raises the errors in `_STOPPING`."""
     began = time.monotonic()
     settings: dict[str, Any] = {} if form.decide is None else {"decide": form.decide}
-    with watch() as account, replaying(form.model), using(cache=cache or False, **settings):
+    with watch() as account, using(cache=cache or False, **settings):
         try:
             arguments, result = _call(target, case)
             problem = "; ".join(_list_problems(target, case, result, arguments))

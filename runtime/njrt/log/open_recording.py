@@ -8,7 +8,6 @@ recording.build()                            the `Recording` to write
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
@@ -27,16 +26,6 @@ from njrt.log.recording_file import (
 from njrt.messages import Json, Request
 from njrt.values.rendering.writer import clip
 
-_VERSION = re.compile(r"(-latest|-\d{8}|-\d{4}-\d\d-\d\d|-0)\Z")
-"""The end of a model's name that denotes a version and that only some vendors write."""
-
-
-def is_same_model(recorded: str, asked: str) -> bool:
-    """Return whether a recorded name refers to the requested model, ignoring vendor and version."""
-    names = [_VERSION.sub("", re.split("[/:]", name)[-1].lower()) for name in (recorded, asked)]
-    return names[0] == names[1]
-
-
 MAX_LINE_CHARS = 300
 """How many characters of a differing line are shown."""
 
@@ -49,9 +38,8 @@ class OpenRecording:
         self.replays = replays
         self.records = records
         self.header = old.header if old.entries and replays else None
-        self.recorded: list[tuple[int, int, RecordedCall]] = []
+        self.recorded: list[RecordedCall] = []
         self.is_unsaved = False
-        self.positions: dict[str, int] = {}
         self.decisions = ReplayBook(old.decisions if replays else ())
         self.calls = ReplayBook(old.touches if replays else ())
         self.is_appended = False
@@ -59,51 +47,33 @@ class OpenRecording:
         self.unfinished = old.header.unfinished and replays
         self._by_key: defaultdict[str, list[RecordedCall]] = defaultdict(list)
         self._used: dict[str, int] = {}
-        for entry in old.entries:
-            if entry.turn == 1:
-                self.positions.setdefault(entry.key, len(self.positions))
-            if replays:
-                self._by_key[entry.key].append(entry)
+        for entry in old.entries if replays else ():
+            self._by_key[entry.key].append(entry)
 
-    def take_next_entry(self, key: str, model: str) -> RecordedCall | None:
-        """Return the next reply to an equal conversation, by a model or for "" any; or None."""
-        entries = self._list_entries(key, model)
-        used = self._used.get(key + model, 0)
-        if used >= len(entries):
+    def take_next_entry(self, key: str) -> RecordedCall | None:
+        """Return the next reply to an equal conversation, or None."""
+        if not self.has_next_entry(key):
             return None
-        self._used.setdefault(key, 0)
-        self._used[key + model] = used + 1
-        return entries[used]
+        used = self._used.get(key, 0)
+        self._used[key] = used + 1
+        return self._by_key[key][used]
 
-    def has_next_entry(self, key: str, model: str) -> bool:
+    def has_next_entry(self, key: str) -> bool:
         """Return whether `take_next_entry` would return a reply."""
-        return self._used.get(key + model, 0) < len(self._list_entries(key, model))
+        return self._used.get(key, 0) < len(self._by_key.get(key, ()))
 
-    def _list_entries(self, key: str, model: str) -> list[RecordedCall]:
-        return [
-            entry
-            for entry in self._by_key.get(key, ())
-            if not model or any(is_same_model(name, model) for name in _list_models(entry))
-        ]
-
-    def describe_lack(self, key: str, model: str) -> str:
+    def describe_lack(self, key: str) -> str:
         """Describe why recorded replies to a conversation do not do; "" if there are none."""
         if not (recorded := self._by_key.get(key)):
             return ""
-        if entries := self._list_entries(key, model):
-            return f"the recording has no reply number {len(entries) + 1} to this request"
-        names = ", ".join(
-            dict.fromkeys(f"`{entry.reply.get('asked') or entry.model}`" for entry in recorded)
-        )
-        return f"the recording has a reply of {names} to this request, and none of `{model}`"
+        return f"the recording has no reply number {len(recorded) + 1} to this request"
 
     def build(self) -> Recording:
         """Return the recording to write: old entries that are replayed, and new entries."""
         replayed = self.old.entries if self.replays else ()
-        recorded = [entry for *_, entry in sorted(self.recorded, key=lambda new: new[:2])]
         return Recording(
             replace(self.header or RecordingHeader(), unfinished=self.unfinished),
-            (*replayed, *recorded),
+            (*replayed, *self.recorded),
             tuple(self.decisions.items),
             touches=tuple(self.calls.items),
         )
@@ -164,13 +134,6 @@ def list_shown(request: Request) -> list[Json]:
     """Return a request's new messages as they are recorded."""
     new = list_new_messages(request.messages, request.turn)
     return [message_to_json(message) for message in new]
-
-
-def _list_models(entry: RecordedCall) -> list[str]:
-    """Return the names of the models that were asked for a recorded reply."""
-    attempts = entry.reply.get("attempts", ())
-    asked = str(entry.reply.get("asked", ""))
-    return [entry.model, asked, *(str(attempt.get("model", "")) for attempt in attempts)]
 
 
 def _list_text_lines(messages: Iterable[Json]) -> list[str]:

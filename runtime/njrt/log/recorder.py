@@ -16,16 +16,15 @@ import atexit
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
-from njrt.data.context import Stack, free_in_child
+from njrt.data.context import free_in_child
 from njrt.data.message_json import hash_conversation, reply_from_json, reply_to_json
 from njrt.data.options import RecordMode
 from njrt.effects import CHANGES
 from njrt.errors import Paused, RecordingError, RecordingMismatchError, RecordingMissingError
-from njrt.log.open_recording import OpenRecording, is_same_model, list_shown
+from njrt.log.open_recording import OpenRecording, list_shown
 from njrt.log.recording_file import (
     RecordedCall,
     RecordedDecision,
@@ -44,28 +43,16 @@ from njrt.models.model import Ask
 from njrt.values.effect_json import format_call
 from njrt.version import __version__
 
-"""`none`: only replay. `once`: record if the file does not exist, otherwise only replay. `new`:
-replay what is recorded and record the rest. `all`: record everything again. An unfinished recording
-is continued."""
-
-
-_models: Stack[str] = Stack("njrt.replayed_models")
-
-
-def replaying(model: str = "") -> AbstractContextManager[str]:
-    """Use only a model's recorded replies inside the `with`, or for "" every model's."""
-    return _models.opened(model)
-
-
-def _get_replayed_model() -> str:
-    return _models.innermost() or ""
-
 
 class Recorder:
     """A layer that replays and records the replies of the model below it.
 
-    The file is read when it is first needed. Each reply is written immediately; simultaneous
-    replies are in the right order after `close`, or at the latest when the process ends.
+    The modes are `none`: only replay; `once`: record if the file does not exist, otherwise only
+    replay; `new`: replay what is recorded and record the rest; `all`: record everything again. An
+    unfinished recording is continued.
+
+    The file is read when it is first needed. Each reply is written when it comes, so simultaneous
+    blocks are in no order.
     """
 
     def __init__(self, path: str | Path, mode: RecordMode = "once") -> None:
@@ -125,8 +112,7 @@ class Recorder:
     def has_reply(self, messages: Sequence[Message]) -> bool:
         """Return whether a reply to a conversation is recorded and not yet replayed."""
         with self._lock:
-            key, model = hash_conversation(messages), _get_replayed_model()
-            return self._get_open_recording().has_next_entry(key, model)
+            return self._get_open_recording().has_next_entry(hash_conversation(messages))
 
     def take_decision(self, asked: RecordedDecision) -> tuple[int | None, RecordedDecision | None]:
         """Return the number and the recorded form of decisions about an effect, or None."""
@@ -207,9 +193,8 @@ class Recorder:
         key = hash_conversation(request.messages)
         if (recorded := self._find_reply(key, request)) is not None:
             return recorded
-        position = self._note_position(request)
         reply = await ask(request)
-        self._record(position, key, request, reply)
+        self._record(key, request, reply)
         return reply
 
     def close(self) -> None:
@@ -256,13 +241,12 @@ class Recorder:
     def _find_reply(self, key: str, request: Request) -> Reply | None:
         with self._lock:
             recording = self._get_open_recording()
-            model = _get_replayed_model()
-            entry = recording.take_next_entry(key, model)
+            entry = recording.take_next_entry(key)
             if entry is None and recording.records:
                 return None
             if entry is None:
                 name = self.place.name
-                if problem := recording.describe_lack(key, model):
+                if problem := recording.describe_lack(key):
                     problem += f"; record it with NJC_RECORD=new:{name}"
                 else:
                     problem = (
@@ -280,20 +264,11 @@ class Recorder:
         self.errors.append(error)
         return error
 
-    def _note_position(self, request: Request) -> int:
-        """Return the conversation's position: its old one, or by the order of first requests."""
-        root = hash_conversation(request.messages[:1])
-        with self._lock:
-            positions = self._get_open_recording().positions
-            return positions.setdefault(root, len(positions))
-
-    def _record(self, position: int, key: str, request: Request, reply: Reply) -> None:
+    def _record(self, key: str, request: Request, reply: Reply) -> None:
         shown = tuple(list_shown(request))
         with self._lock:
             recording = self._get_open_recording()
-            fields, asked = reply_to_json(reply), _get_replayed_model()
-            if asked and not is_same_model(reply.model, asked):
-                fields["asked"] = asked  # the server has another name for the model
+            fields = reply_to_json(reply)
             entry = RecordedCall(request.place, request.turn, key, shown, fields, reply.model)
             if recording.header is None:
                 protocol = self._protocol or ("tools" if request.tools else "text")
@@ -306,9 +281,11 @@ class Recorder:
             try:
                 if recording.is_appended:
                     self._append(recording, format_entry(entry, recording.header), is_synced=False)
+            except BaseException:
+                recording.is_unsaved = True  # `close` tries again
+                raise
             finally:  # only now, because a process that is forked before would write it too
-                recording.recorded.append((position, request.turn, entry))
-                recording.is_unsaved = True  # `close` puts simultaneous replies into order
+                recording.recorded.append(entry)
             if not recording.is_appended:
                 self._save(recording)
 

@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Literal, assert_never
 
 from njrt.data.media import Attachment
-from njrt.data.message_json import hash_json, write_json
+from njrt.data.message_json import write_json
 from njrt.data.records import replace
 from njrt.errors import ConfigurationError, ModelNotFoundError
 from njrt.messages import (
@@ -99,7 +99,6 @@ class OpenAI(VendorModel):
         vendor_url: str | None = None,
         key: str | None = None,
         retries: int = MAX_RETRIES,
-        allow_http: bool = False,
     ) -> None:
         thinking = find_tools_of_thinking_model(model or "")
         textual = base_url is not None or thinking == "never"
@@ -108,7 +107,7 @@ class OpenAI(VendorModel):
         super().__init__(
             f"openai/{model}" if model else f"the first model of {base_url}",
             "text" if textual else "tools",
-            Server(url, variable, allow_http),
+            Server(url, variable),
             key,
             retries,
         )
@@ -123,7 +122,7 @@ class OpenAI(VendorModel):
             self._model = await self._find_first_model()
         if request.question is None or not self.has_decisions:
             return await super().exchange(request)
-        with self.explained(request):
+        with self.explained():
             reply = await ask_openai(self.get_client(), self._model, request, request.question)
         return replace(reply, usage=add_price(self.name, reply.usage, 0))
 
@@ -204,9 +203,6 @@ def make_completion_body(request: Request, model: str, own_server: bool = False)
         body["response_format"] = {"type": "json_schema", "json_schema": form}
     if request.question is not None:
         body |= {"logprobs": True, "top_logprobs": len(LETTERS)}
-    if not own_server:  # requests with a common prefix go to a server that has it cached
-        names = [tool.name for tool in request.tools]
-        body["prompt_cache_key"] = f"njc-{hash_json([request.system, names, request.place])}"
     if tools := find_tools_of_thinking_model(model):
         body["max_completion_tokens"] = request.max_reply_tokens + THINKING_TOKENS
         if request.tools and tools == "unthinking":

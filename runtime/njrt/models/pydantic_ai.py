@@ -43,7 +43,6 @@ from njrt.models.network import get_network
 from njrt.models.remote import (
     THINKING_TOKENS,
     RemoteModel,
-    add_file_hint,
     list_files,
 )
 from njrt.models.request_parts import (
@@ -109,7 +108,7 @@ class PydanticAI(RemoteModel):
         except Exception as error:  # also from the provider's SDK, or from the program's own model
             # An SDK's error may contain the key.
             cause = None if isinstance(self._given, str) else error
-            raise add_file_hint(self._explain(error, request), request) from cause
+            raise self._explain(error, request) from cause
 
     def _explain(self, failure: Any, request: Request) -> ModelError:
         from pydantic_ai import exceptions

@@ -206,7 +206,7 @@ class VendorModel(RemoteModel):
         required = {name: body[name] for name in ("model", "max_tokens") if name in body}
         arguments = escape_surrogates(required | {"messages": [], "extra_body": body})
         arguments["timeout"] = request.timeout
-        with self.explained(request):
+        with self.explained():
             if request.on_text is None:
                 whole = await api.with_raw_response.create(**arguments)
                 response = parse_json(whole.http_response.content)
@@ -221,7 +221,7 @@ class VendorModel(RemoteModel):
             raise
 
     @contextmanager
-    def explained(self, request: Request | None = None) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
         """Raise what the SDK raises as a `ModelError`, which names the fix and not the key."""
         try:
             yield
@@ -233,8 +233,7 @@ class VendorModel(RemoteModel):
                     raise ServerError(f"{lost}: {cause}") from None
                 if isinstance(cause, NaturalError | MalformedReplyError):
                     raise cause from None
-            error = self._explain(failure)
-            raise (add_file_hint(error, request) if request else error) from None
+            raise self._explain(failure) from None
 
     def _explain(self, failure: Exception) -> ModelError:
         if isinstance(failure, getattr(load_module(self.sdk), self.error_name)):
@@ -278,14 +277,6 @@ class VendorModel(RemoteModel):
         if usage is not None and (bill := current_bill.get()):
             with suppress(MalformedReplyError):
                 bill.end_call(outcome, self.read_usage(usage))
-
-
-def add_file_hint(error: ModelError, request: Request) -> ModelError:
-    """Return the error, with the files of the request if they may be its cause."""
-    files = ", ".join(f"`{file.name}` ({file.media.media_type})" for file in list_files(request))
-    if files and isinstance(error, RejectedRequestError | ServerError):
-        error.args = (f"{error}; it was sent {files}, which not every model takes",)
-    return error
 
 
 def list_files(request: Request) -> list[Attachment]:

@@ -85,7 +85,6 @@ def serve(
         assert isinstance(server, Echo)
         patch.setenv("OPENAI_BASE_URL", server.base_url)
         patch.setenv("OPENAI_API_KEY", KEY)
-        patch.setenv("NJC_ALLOW_HTTP", "1")
         yield server
 
 

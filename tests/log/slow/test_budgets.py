@@ -172,30 +172,17 @@ def test_what_is_no_budget_is_refused() -> None:
 
 
 PERIODS = [
-    ("2026-03-01T23:59:59+00:00", "day", "2026-03-01", "2026-03-02T00:00:00+00:00"),
-    ("2026-03-02T00:30:00+01:00", "day", "2026-03-01", "2026-03-02T00:00:00+00:00"),
-    ("2026-03-01T23:59:59+00:00", "month", "2026-03", "2026-04-01T00:00:00+00:00"),
-    ("2026-12-31T23:59:59+00:00", "month", "2026-12", "2027-01-01T00:00:00+00:00"),
-    ("2026-01-31T10:00:00+00:00", "month", "2026-01", "2026-02-01T00:00:00+00:00"),
-    ("2026-03-01T10:59:59+00:00", "hour", "2026-03-01T10+0000", "2026-03-01T11:00:00+00:00"),
-    ("2026-03-01T10:59:59+00:00", "total", "total", None),
+    ("2026-03-01T23:59:59+00:00", "day", "2026-03-01"),
+    ("2026-03-02T00:30:00+01:00", "day", "2026-03-01"),
+    ("2026-03-01T23:59:59+00:00", "month", "2026-03"),
+    ("2026-03-01T10:59:59+00:00", "hour", "2026-03-01T10+0000"),
+    ("2026-03-01T10:59:59+00:00", "total", "total"),
 ]
 
 
-@pytest.mark.parametrize(("at", "per", "label", "renews"), PERIODS)
-def test_periods(at: str, per: Any, label: str, renews: str | None) -> None:
-    found, ends = find_period(Budget(per=per), datetime.fromisoformat(at).timestamp())
-    assert (found, ends and ends.isoformat()) == (label, renews)
-
-
-@given(st.floats(0, 4e9), st.sampled_from(["hour", "day", "month"]))
-def test_a_period_ends_where_the_next_begins(now: float, per: Any) -> None:
-    budget = Budget(per=per)
-    label, renews = find_period(budget, now)
-    assert renews is not None
-    ends = renews.timestamp()
-    assert now < ends
-    assert find_period(budget, ends - 0.01)[0] == label != find_period(budget, ends + 0.01)[0]
+@pytest.mark.parametrize(("at", "per", "label"), PERIODS)
+def test_periods(at: str, per: Any, label: str) -> None:
+    assert find_period(per, datetime.fromisoformat(at).timestamp()) == label
 
 
 # --- one call
@@ -220,9 +207,6 @@ def test_a_call_that_may_cost_too_much_is_not_made(ledger: Store) -> None:
     assert f"it may need ${estimate.usd:.4f} and {tokens:,} tokens" in str(error)
     assert "with $0.0000 and 0 tokens spent" in str(error)
     assert (error.budget[:4], error.period) == ("usd=", f"{datetime.now(UTC):%Y-%m-%d}")
-    assert error.renews is not None
-    assert error.renews > datetime.now(UTC)
-    assert "it renews at" in str(error)
     put_on_budget(model, ledger, fits).ask(REQUEST)
     assert model.calls == 1
 

@@ -79,10 +79,11 @@ def test_a_forged_reply_is_asked_anew_and_replaced(caplog: pytest.LogCaptureFixt
 
 def test_a_forged_budget_allows_nothing() -> None:
     inner = MemoryStore()
-    (account,) = find_accounts([njrt.Budget(tokens=10**9, per="total")], 0).values()
-    inner.put(account.key, '{"usd": 0, "tokens": 0, "calls": 0}')
+    budget = njrt.Budget(tokens=10**9, per="total")
+    (key,) = find_accounts([budget], 0)
+    inner.put(key, '{"usd": 0, "tokens": 0, "calls": 0}')
     with pytest.raises(WrongSignatureError):
-        count(SignedStore(inner, SECRET), account, Spending(tokens=1), is_checked=True)
+        count(SignedStore(inner, SECRET), key, Spending(tokens=1), [budget])
 
 
 @pytest.mark.parametrize("secret", ["x", "fifteen letters"])

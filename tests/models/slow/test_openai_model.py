@@ -59,23 +59,6 @@ def test_limit_and_temperature_are_sent_to_all_others(is_vendor):
     assert body["max_completion_tokens" if is_vendor else "max_tokens"] == 7
 
 
-def test_requests_that_begin_alike_have_the_same_prompt_cache_key():
-    asked = [
-        replace(TOOLS, place="a.njpy:1"),
-        replace(TOOLS, place="a.njpy:1", temperature=0.1, turn=2),
-        replace(TOOLS, place="a.njpy:2"),
-        replace(TOOLS, place="a.njpy:1", system="other"),
-        replace(PLAIN, place="a.njpy:1"),
-    ]
-    with OpenAIServer([says("fine")] * 5) as server:
-        for request in asked:
-            vendor(server).ask(request)
-        keys = [seen.body["prompt_cache_key"] for seen in server.seen]
-    assert keys[0] == keys[1]
-    assert len(set(keys)) == 4
-    assert not any("a.njpy" in key for key in keys)
-
-
 def test_tools_are_strict_and_the_choice_is_the_models():
     with OpenAIServer([calls(("run", '{"code": "x = 1", "done": true}'))]) as server:
         reply = vendor(server).ask(TOOLS)

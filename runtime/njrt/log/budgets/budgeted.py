@@ -19,7 +19,7 @@ from njrt.data.message_json import message_to_json
 from njrt.data.options.budget import Budget
 from njrt.data.records import record, replace
 from njrt.errors import BudgetError, ModelError, ServerError, StoreError
-from njrt.log.budgets.ledger import NANO, Account, Spending, count, find_accounts
+from njrt.log.budgets.ledger import NANO, Spending, count, find_accounts
 from njrt.messages import Reply, Request, Usage, UserMessage
 from njrt.models.model import Ask, CallLister, Model
 from njrt.models.prices import compute_cost
@@ -75,7 +75,7 @@ class Budgeted:
     def _charge(self, model: Model, request: Request) -> Charge:
         with_price = any(budget.usd is not None for budget in self.budgets)
         estimate = estimate_call(model, request, with_price)
-        charged: list[Account] = []
+        charged: list[str] = []
         try:
             if estimate.usd is None:
                 raise BudgetError(
@@ -84,13 +84,13 @@ class Budgeted:
                 )
             most = Spending(round(estimate.usd * NANO), estimate.input + estimate.output, 1)
             made = Charge(self.find_store(), charged, most)
-            for account in find_accounts(self.budgets, made.store.now()).values():
+            for key, budgets in find_accounts(self.budgets, made.store.now()).items():
                 try:
-                    count(made.store, account, most, is_checked=True)
+                    count(made.store, key, most, budgets)
                 except BaseException:
                     made.settle(None)
                     raise
-                charged.append(account)
+                charged.append(key)
         except BudgetError as error:
             error.place = error.place or request.place or None
             raise
@@ -99,10 +99,10 @@ class Budgeted:
 
 @record
 class Charge:
-    """The most that one call can cost, counted in some accounts."""
+    """The most that one call can cost, counted in the accounts with some keys."""
 
     store: Store
-    accounts: list[Account]
+    keys: list[str]
     most: Spending
 
     def settle(self, usage: Usage | None, source: str = "model") -> None:
@@ -110,9 +110,9 @@ class Charge:
         spent = Spending()
         if usage is not None and source != "recording":  # which has been counted before
             spent = measure_spending(usage, self.most, source == "script")
-        for account in self.accounts:
+        for key in self.keys:
             try:
-                count(self.store, account, spent - self.most)
+                count(self.store, key, spent - self.most)
             except StoreError as error:
                 warn("the most that a call could cost stays counted: %s", error)
 

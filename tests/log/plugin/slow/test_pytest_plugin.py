@@ -411,40 +411,6 @@ def test_tests_that_share_a_recording_add_to_it(
     assert asked(server) == asked_in_all
 
 
-SEVERAL = """
-import pytest
-from doubling import double
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_double(number):
-    assert double(number) == 2 * number
-
-def test_other():
-    assert double(3) == 6
-"""
-
-
-def test_recordings_without_a_test_are_pruned(
-    project: pytest.Pytester, server: OpenAIServer
-) -> None:
-    project.makepyfile(test_it=SEVERAL, test_left=TEST, test_kept=TEST)
-    project.runpytest_inprocess("--njc-record=once").assert_outcomes(passed=5)
-    before = recordings(project)
-    for words in (["-k", "other"], ["test_it.py::test_other"]):
-        refused = project.runpytest_inprocess("--njc-prune", *words)
-        assert refused.ret == pytest.ExitCode.USAGE_ERROR
-        assert recordings(project) == before
-    (project.path / "test_left.py").unlink()
-    project.makepyfile(test_it=SEVERAL.replace("[1, 2]", "[2]").replace("test_other", "test_new"))
-    pruned = project.runpytest_inprocess("--njc-prune", "test_it.py", "--collect-only")
-    gone = {"test_it/test_double[1]", "test_it/test_other", "test_left/test_double"}
-    deleted = {f"recordings/{name}.jsonl" for name in gone}
-    assert {*before} - {*recordings(project)} == deleted
-    for name in deleted:
-        assert f"deleted, as no test uses it: {name}" in pruned.stdout.str()
-    assert not (project.path / "recordings" / "test_left").exists()
-
-
 def test_a_marker_without_a_path_changes_nothing(
     project: pytest.Pytester, server: OpenAIServer
 ) -> None:
