@@ -37,7 +37,6 @@ from njrt.execution.tracebacks import format_error
 from njrt.log.accounts import Totals, watch
 from njrt.log.recorder import replaying
 from njrt.values.dataclass_json import make_json_value
-from njrt.values.equality import is_same_value
 from njrt.values.rendering.writer import escape_unprintable
 
 _STOPPING = (
@@ -173,7 +172,14 @@ def _list_problems(
 
 def _is_equal(got: Any, expected: Any) -> bool:
     """Return whether two JSON values are equal; unlike for `==`, `1` and `true` are not."""
-    return bool(got == expected) and is_same_value(got, expected)
+    match got, expected:
+        case list(), list():
+            return len(got) == len(expected) and all(map(_is_equal, got, expected))
+        case dict(), dict():
+            return got.keys() == expected.keys() and all(
+                _is_equal(value, expected[key]) for key, value in got.items()
+            )
+    return bool(got == expected) and isinstance(got, bool) == isinstance(expected, bool)
 
 
 def _cut(value: Any) -> str:
