@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 
 import click
-from click.shell_completion import CompletionItem
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import with_console
@@ -15,18 +14,8 @@ from njrt.data.similar import find_similar
 from njrt.errors import ConfigurationError
 
 
-def _complete_code(
-    ctx: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    return [
-        CompletionItem(code, help=read_finding(code).title)
-        for code in sorted(SEVERITIES)
-        if code.startswith(incomplete.upper())
-    ]
-
-
 @click.command("explain")
-@click.argument("code", required=False, shell_complete=_complete_code)
+@click.argument("code", required=False)
 @with_console
 def command(console: Console, code: str | None) -> None:
     """Explain the finding CODE; without CODE, list all of them."""

@@ -1,4 +1,4 @@
-"""A server's module: typed functions, one synchronous and one asynchronous for each tool.
+"""A server's module: a typed function for each tool.
 
     Tool(name="read_text", inputSchema={...})          @njrt.gated(decide="allow", named=True)
                                                 ─>     def read_text(path: str) -> str:
@@ -17,7 +17,7 @@ import json
 import keyword
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from njrt.data.records import record
@@ -74,7 +74,7 @@ def write_module(
     """Return the text of a server's module, below a comment; `allowed` tools need no decision."""
     used = {*_USED}
     ordered = sorted(tools, key=lambda tool: tool.name)  # names do not depend on the order
-    functions = [line for tool in ordered for line in _write_tool(tool, allowed, used)]
+    functions = [_write_tool(tool, allowed, used) for tool in ordered]
     options = {
         "url": server.url,
         "command": [*server.command],
@@ -88,7 +88,7 @@ def write_module(
     return "\n\n".join([f"{head}\n{title}", f"{_IMPORTS}\n{made}", *functions])
 
 
-def _write_tool(tool: Tool, allowed: Sequence[str], used: set[str]) -> Iterator[str]:
+def _write_tool(tool: Tool, allowed: Sequence[str], used: set[str]) -> str:
     name = make_unique(make_identifier(tool.name), used)
     parameters = list_parameters(tool.input_schema)
     result, form, output = "str", [], tool.output_schema
@@ -104,15 +104,11 @@ def _write_tool(tool: Tool, allowed: Sequence[str], used: set[str]) -> Iterator[
     sent = ", ".join(f"{each.key!r}: {each.name}" for each in parameters)
     call = ", ".join([repr(tool.name), f"{{{sent}}}", *form])
     doc = _write_docstring(tool, parameters, result)
-    for word, made, called in (
-        ("def", name, "server.call"),
-        ("async def", make_unique(f"{name}_async", used), "await server.acall"),
-    ):
-        yield f"""\
+    return f"""\
 {rule}
-{word} {made}{head}
+def {name}{head}
     {doc}
-    result: {result} = {called}({call})
+    result: {result} = server.call({call})
     return result
 """
 

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -162,8 +162,6 @@ class Interface:
     def __post_init__(self) -> None:
         """Copy the effects, and find mistakes that would otherwise appear only during a run."""
         effects = self.effects
-        if not (isinstance(effects, Iterable) and isinstance(self.rules, str)):
-            raise ConfigurationError("njrt.Interface: effects are a list or a dict, rules a text")
         copy = dict(effects) if isinstance(effects, Mapping) else tuple(effects)
         object.__setattr__(self, "effects", copy)
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
@@ -179,16 +177,11 @@ class Interface:
                 problem = f"the name of an effect must be {_NAME_FORM}, not {name!r}"
             elif not inspect.getdoc(handler):
                 problem = f"the effect `{name}` has no docstring for the model to read"
-            elif inspect.isgeneratorfunction(handler) or inspect.isasyncgenfunction(handler):
-                problem = f"the handler of `{name}` must not be a generator; return a list"
             if problem:
                 raise ConfigurationError(f"{where}: {problem}")
         names = [name for name, _ in self.list_effects()]
         if twice := {name for name in names if names.count(name) > 1}:
             raise ConfigurationError(f"{where}: two effects are named `{min(twice)}`")
-        for part, value in (("state", self.state), ("finally_", self.finally_)):
-            if inspect.iscoroutinefunction(value):
-                raise ConfigurationError(f"{where}: {part} must not be a coroutine function")
 
     def list_effects(self) -> list[tuple[str, Handler]]:
         """Return the effects' names and handlers, in order."""

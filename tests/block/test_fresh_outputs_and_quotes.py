@@ -10,7 +10,6 @@ import copy
 import itertools
 import json
 import types
-from array import array
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from datetime import date
@@ -116,8 +115,6 @@ IN_PLACE = [
     (lambda: list(range(10_000)), "topic[5000] = -1"),
     (lambda: dict.fromkeys(range(10_000), 0), "topic[5000] = -1"),
     (lambda: {n: [n] for n in range(5_000)}, "topic[2500].append(-1)"),
-    (lambda: bytearray(10_000), "topic[5000] = 1"),
-    (lambda: array("d", [0.5] * 5_000), "topic[2500] = 1.5"),
     (lambda: deque(range(5_000)), "topic.rotate()"),
     (lambda: OrderedDict.fromkeys("ab"), "topic.move_to_end('a')"),
     (Quiet, "topic.append(1)"),
@@ -135,7 +132,7 @@ def test_any_change_in_place_is_seen_and_no_change_too(make: Callable[[], Any], 
     assert UNCHANGED in LOOP.told()[1]
 
 
-@pytest.mark.parametrize("make", [lambda: iter("abc"), lambda: [0] * 100_000])
+@pytest.mark.parametrize("make", [lambda: iter("abc"), lambda: [0] * 100_000, lambda: bytearray(9)])
 def test_code_does_not_run_again_where_a_change_cannot_be_seen(make: Callable[[], Any]) -> None:
     LOOP.call("f", [1], make(), says=[run("topic", done=True)])
 

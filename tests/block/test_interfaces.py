@@ -967,10 +967,6 @@ def unknown(a: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821, 
     """Take what is not defined."""
 
 
-async def late(run: Handling[Any]) -> None:
-    """Come late."""
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -980,10 +976,7 @@ async def late(run: Handling[Any]) -> None:
         (lambda: Interface("i", {"find it": find}), "the name of an effect must be .*, not 'find it'"),
         (lambda: Interface("i", [3]), "an effect is a function, not 3"),  # type: ignore[list-item]
         (lambda: Interface("i", [find, find]), "two effects are named `find`"),
-        (lambda: Interface("i", find), "effects are a list or a dict, rules a text"),  # type: ignore[arg-type]
-        (lambda: Interface("i", [find], rules=3), "effects are a list or a dict, rules a text"),  # type: ignore[arg-type]
         (lambda: Interface("i", [no_docstring]), "the effect `no_docstring` has no docstring"),
-        (lambda: Interface("i", [find], finally_=late), "finally_ must not be a coroutine function"),  # type: ignore[arg-type]
         (lambda: act(Interface("i", [no_type])), "the parameter `a` of `no_type` has no type"),
         (lambda: act(Interface("i", [many])), "the parameter `a` of `many` cannot be passed by its name"),
         (lambda: act(Interface("i", [unknown])), "the annotations of `unknown` cannot be evaluated"),
@@ -1137,31 +1130,11 @@ def test_an_exception_of_finally_rolls_back() -> None:
     assert y == 1
 
 
-async def make_state() -> int:
-    return 1
-
-
-def count_up(x: int) -> Iterator[int]:
-    """Count."""
-    yield x
-
-
 def take_late(x: int, run: Handling[None]) -> str:
     """Take."""
     return ""
 
 
-@pytest.mark.parametrize(
-    ("make", "problem"),
-    [
-        (lambda: Interface("i", [finish], state=make_state), "state must not be a coroutine"),
-        (lambda: Interface("i", [count_up]), "the handler of `count_up` must not be a generator"),
-        (
-            lambda: act(Interface("i", [take_late])),
-            "`run` of `take_late` is a `Handling`: write it",
-        ),
-    ],
-)
-def test_declarations_that_cannot_work(make: Callable[[], Any], problem: str) -> None:
-    with pytest.raises(ConfigurationError, match=problem):
-        make()
+def test_a_handling_is_the_first_parameter() -> None:
+    with pytest.raises(ConfigurationError, match="`run` of `take_late` is a `Handling`: write it"):
+        act(Interface("i", [take_late]))

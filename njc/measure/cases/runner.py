@@ -9,6 +9,7 @@ Replies are kept in a cache for each repeat, so that an interrupted run asks onl
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import time
 from asyncio import CancelledError
@@ -36,7 +37,6 @@ from njrt.errors import (
 from njrt.execution.tracebacks import format_error
 from njrt.log.accounts import Totals, watch
 from njrt.values.dataclass_json import make_json_value
-from njrt.values.equality import is_same_value
 from njrt.values.rendering.one_line import write_brief
 from njrt.values.rendering.writer import escape_unprintable
 
@@ -169,3 +169,16 @@ def _list_problems(
             ) from None
         if not is_true:
             yield f"`{case.check}` is false; result = {write_brief(result, MAX_SHOWN)}"
+
+
+def _is_equal(got: Any, expected: Any) -> bool:
+    """Return whether two JSON values are equal: floats nearly, and `1` and `true` are not."""
+    match got, expected:
+        case list(), list():
+            return len(got) == len(expected) and all(map(_is_equal, got, expected))
+        case dict(), dict():
+            same_keys = got.keys() == expected.keys()
+            return same_keys and all(_is_equal(got[key], expected[key]) for key in got)
+        case float(), float():
+            return math.isclose(got, expected, rel_tol=1e-9)
+    return bool(got == expected) and isinstance(got, bool) == isinstance(expected, bool)

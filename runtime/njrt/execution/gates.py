@@ -20,7 +20,7 @@ import typing
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import FunctionType, MethodType, coroutine
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
@@ -137,20 +137,15 @@ def find_plain_function(function: Any) -> Any:
 
 
 def nest_rules(outer: CallRules, inner: CallRules) -> CallRules:
-    """Return all rules; of two for one function, the inner `decide` and restrictions of both."""
-    both = {it: _join(outer[it], inner[it]) for it in inner if it in outer}
-    return {**outer, **inner, **both}
-
-
-def _join(outer: CallRule, inner: CallRule) -> CallRule:
-    counts = [rule.at_most for rule in (outer, inner) if rule.at_most is not None]
-    return replace(
-        inner,
-        at_most=min(counts, default=None),
-        check=lambda *args, **named: outer.refuse(args, named) or inner.refuse(args, named) or True,
-        find=inner.find or outer.find,
-        named=outer.named or inner.named,
-    )
+    """Return all rules; raise ConfigurationError for two different ones for a function."""
+    for function, rule in inner.items():
+        if outer.get(function, rule) != rule:
+            name = getattr(function, "__qualname__", function)
+            raise ConfigurationError(
+                f"njrt.using: calls has another rule for {name} than the one around it; a function"
+                " has one rule, with all restrictions"
+            )
+    return {**outer, **inner}
 
 
 class _OpenGate:

@@ -14,7 +14,6 @@ import asyncio
 import logging
 import math
 import os
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
@@ -70,7 +69,8 @@ class McpServer:
             raise ConfigurationError(f"the MCP server {name} needs a command or a URL, not both")
         self.name, self.url, self.command = name, url, tuple(command)
         self.env, self.headers, self.timeout = tuple(env), dict(headers or {}), timeout
-        self._log = ""
+        self._status = ""
+        """The HTTP status of the last request, if it is an error's."""
         self._process = 0
         self._opened: asyncio.Future[Client]
         self._holder: asyncio.Task[None] | None = None
@@ -83,10 +83,6 @@ class McpServer:
         reached.
         """
         return _get_network().run(self._call(tool, arguments, form))
-
-    async def acall(self, tool: str, arguments: Mapping[str, Any], **form: Unpack[CallForm]) -> Any:
-        """Do the same in a coroutine; a cancelled coroutine cancels the call."""
-        return await _get_network().arun(self._call(tool, arguments, form))
 
     def list_tools(self) -> tuple[str, list[Any]]:
         """Return the server's name with its version, and the SDK's tools; raises as `call`."""
@@ -135,15 +131,14 @@ class McpServer:
             text = f"{name} has not answered in {self.timeout:g} seconds (timeout=)"
             raise ToolTimeoutError(text) from None
         except Exception as error:
-            is_lost = _is_lost(error)
+            is_lost, status = _is_lost(error), self._status and f" ({self._status})"
             if is_lost and holder is not None and self._holder is holder:  # no other call closed it
                 await self._close()
-            log = f"\nthe server has answered: {self._log}" if self._log else ""
             if not is_lost:
-                raise ToolError(f"{name}: {error}{log}") from None
+                raise ToolError(f"{name}: {error}{status}") from None
             made = "" if holder is None else "; the call may have been made"
             place = self.url or f"`{' '.join(self.command)}`"
-            text = f"{name}: no connection to {place}: {_describe(error)}{made}{log}"
+            text = f"{name}: no connection to {place}: {_describe(error)}{status}{made}"
             raise ToolConnectionError(text) from None
 
     async def _open(self) -> Client:
@@ -181,13 +176,12 @@ class McpServer:
 
     @asynccontextmanager
     async def _connect(self) -> AsyncIterator[Client]:
-        """Yield the SDK's client; what the server has logged is kept for messages."""
+        """Yield the SDK's client; a server that is started writes its log to standard error."""
         import httpx2
         from mcp import Client, StdioServerParameters
         from mcp.client.stdio import stdio_client
         from mcp.client.streamable_http import streamable_http_client
 
-        self._log = ""
         if self.url:
             headers = {key: os.path.expandvars(value) for key, value in self.headers.items()}
             seconds, hooks = httpx2.Timeout(30.0, read=None), {"response": [self._note_status]}
@@ -204,18 +198,12 @@ class McpServer:
             env=env,
             encoding_error_handler="replace",
         )
-        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-            try:
-                async with Client(stdio_client(parameters, log)) as client:
-                    yield client
-            finally:
-                log.seek(0)
-                self._log = log.read()[-1000:].strip()
+        async with Client(stdio_client(parameters)) as client:
+            yield client
 
     async def _note_status(self, response: Any) -> None:
-        if response.request.method == "POST":
-            status = f"HTTP {response.status_code} {response.reason_phrase}"
-            self._log = status if response.is_error else ""
+        status = f"HTTP {response.status_code} {response.reason_phrase}"
+        self._status = status if response.is_error else ""
 
 
 def _is_lost(error: Exception) -> bool:

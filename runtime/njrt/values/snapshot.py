@@ -29,7 +29,7 @@ MAX_COMPARED_PARTS = 50_000
 """The most parts of objects that are compared, which takes some ten milliseconds."""
 
 State = list[tuple[UserValue, list[UserValue]]]
-"""Objects with their parts: items, keys, bytes, and attributes with names."""
+"""Objects with their parts: items, keys, and attributes with names."""
 
 PartReader = Callable[[UserValue, int], list[UserValue] | None]
 
@@ -111,7 +111,8 @@ def _make_part_reader(cls: type) -> PartReader:
         return lambda value, most: []
     if has_known_state(cls):
         return lambda value, most: [*(found := read(value)), *found.values()]
-    return _list_bytes if _is_changeable(cls) else lambda value, most: []
+    is_changeable = _is_changeable(cls)
+    return lambda value, most: None if is_changeable else []
 
 
 def _is_shallow(cls: type) -> bool:
@@ -122,13 +123,3 @@ def _is_changeable(cls: type) -> bool:
     """Return whether an extension type's instances may change; not if they are hashed by value."""
     is_by_value = find_member(cls, "__eq__") is not vars(object)["__eq__"]
     return not is_by_value or find_member(cls, "__hash__") is None
-
-
-def _list_bytes(value: Any, most: int) -> list[UserValue] | None:
-    """Return an array's bytes as numbers; None for other objects, such as iterators and files."""
-    try:
-        with memoryview(value) as view:
-            is_known = view.nbytes <= most and "O" not in view.format
-            return list(view.tobytes()) if is_known else None
-    except (TypeError, ValueError, BufferError):
-        return None

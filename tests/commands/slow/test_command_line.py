@@ -16,7 +16,6 @@ from workplace import GREETING, Workplace
 from njc import __version__
 from njc.commands import COMMANDS, read_summary
 from njc.commands import njc as njc_command
-from njc.compiler.frontend.diagnostics import SEVERITIES
 from spsbench.cli import main as spsbench_command
 
 
@@ -183,7 +182,6 @@ def test_a_command_imports_only_what_it_needs(here: Workplace) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["explain", "nj2"], {code for code in SEVERITIES if code.startswith("NJ2")}),
         (["exp"], {"explain"}),
         (["check", "--stdin-f"], {"--stdin-filename"}),
     ],

@@ -1,4 +1,4 @@
-"""`njrt.approve`: a person at a terminal decides; "always" holds until the process ends."""
+"""`njrt.approve`: a person at a terminal decides."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from typing import Any
 
 import pytest
 
-import njrt
 from njrt.data.decisions import PendingEffect
-from njrt.effects import BindOutputs, Effect, ReturnAnswer, Run
+from njrt.effects import BindOutputs, Effect, Run
 from njrt.guests.approval.question import describe_question
 from njrt.guests.approval.terminal import PROMPT as PROMPT_TEXT
-from njrt.guests.approval.terminal import Approval, Terminal
 
 PROGRAM = '''
 import sys
@@ -43,7 +41,7 @@ with njrt.using(model=Scripted(reply), intercept=njrt.approve(**OPTIONS), **SETT
         total = add(total)
 print("total", total)
 '''
-PROMPT = "always [?] "
+PROMPT = "[p]ause [?] "
 SECONDS = 90.0
 
 
@@ -130,7 +128,7 @@ def test_a_person_accepts_and_rejects(person: Person) -> None:
     assert "Add to <total>, giving <:total>." in person.seen
     assert "\r\n  total: int = 0\r\n" in person.seen
     assert "and ends the block" in person.seen
-    assert "perform it, and from now on every equal effect" in person.seen
+    assert "end the block with an error" in person.seen
 
 
 EDITS = {
@@ -161,10 +159,7 @@ def test_a_failing_editor_is_told(editor: str, words: str, person: Person) -> No
     assert words in person.seen
 
 
-@pytest.mark.parametrize("key", ["c", "k"])
-def test_always_holds_until_the_process_ends(person: Person, key: str) -> None:
-    assert person.run(key) == 0
-    assert person.output == "total 3\n"
+def test_a_person_ends_the_block(person: Person) -> None:
     assert person.run("a") == 1
     assert "PolicyError: add.njpy:1: aborted by the interceptor `approve`" in person.seen
 
@@ -214,7 +209,7 @@ def test_the_end_of_input_is_an_error(person: Person) -> None:
     assert ended in " ".join(person.seen.split())
 
 
-# ── what is shown, what is remembered ────────────────────────────────────────────────────────────
+# ── what is shown ────────────────────────────────────────────────────────────
 
 
 def make_pending(effect: Effect, **changes: Any) -> PendingEffect:
@@ -243,52 +238,6 @@ def test_code_cannot_steer_the_terminal(text: str) -> None:
     bound = replace(pending, effect=BindOutputs({"x": text}), render_variables=lambda: {"x": text})
     for it in (pending, bound):
         assert all(line.isprintable() for line in describe_question(it).split("\n"))
-
-
-class Typed(Terminal):
-    """A terminal where these lines are typed."""
-
-    def __init__(self, line: str) -> None:
-        self.lines = [line]
-
-    def is_interactive(self) -> bool:
-        return True
-
-    def ask(self, prompt: str) -> str:
-        return self.lines.pop()
-
-    def write(self, text: str) -> None: ...
-
-
-def apply_to(pending: PendingEffect, key: str, other: PendingEffect) -> bool:
-    """Return whether another effect is accepted without a question after this answer."""
-    approval = Approval(terminal := Typed(key))
-    approval(pending)
-    terminal.lines.append("a")
-    return approval(other) == njrt.Accept()
-
-
-CHANGES: list[tuple[str, dict[str, Any], bool, bool]] = [
-    ("the same", {}, True, True),
-    ("another line and run", {"place": "a.njpy:9", "run": "s", "turn": 3, "number": 4}, True, True),
-    ("other code", {"effect": Run("x = 2", True)}, False, True),
-    ("not done", {"effect": Run("x = 1", False)}, False, True),
-    ("another kind", {"effect": ReturnAnswer(1)}, False, False),
-    ("another instruction", {"instruction": "Do <y>."}, False, False),
-    ("another file", {"place": "b.njpy:3"}, False, False),
-    ("other effects", {"effects": "answer"}, False, False),
-]
-
-
-@pytest.mark.parametrize(("what", "changes", "by_code", "by_kind"), CHANGES)
-def test_what_a_remembered_decision_applies_to(
-    what: str, changes: dict[str, Any], by_code: bool, by_kind: bool
-) -> None:
-    pending = make_pending(Run("x = 1", True))
-    other = replace(pending, **changes)
-    assert apply_to(pending, "y", other) is False
-    assert apply_to(pending, "c", other) is by_code
-    assert apply_to(pending, "k", other) is by_kind
 
 
 def test_the_question_of_the_document_is_what_is_shown() -> None:
@@ -324,19 +273,6 @@ def test_a_person_decides_about_calls_alone(person: Person) -> None:
     assert person.output.splitlines() == ["paid 3 1", "not this one", "paid 5 1"], person.seen
     assert "shop.njpy:1  Touch, call 1 of this run" in person.seen
     assert "for order in orders" not in person.seen
-
-
-CUT_CALLS = CALLS.replace(
-    "orders = [3, 4, 5]",
-    "from dataclasses import dataclass\n@dataclass\nclass Order:\n    to: str\n    by: str\n    at: str\n    note: str\n    cents: int\n"
-    "orders = [Order(*['x' * 90] * 4, 5), Order(*['x' * 90] * 4, 6), Order(*['x' * 90] * 4, 5)]",
-).replace('print("paid", order, cents)', 'print("paid", order.cents)')
-
-
-def test_an_approval_of_equal_calls_is_for_the_whole_arguments(person: Person) -> None:
-    assert person.run("c", "y", source=CUT_CALLS) == 0, person.seen
-    assert person.output.splitlines() == ["paid 5", "paid 6", "paid 5"], person.seen
-    assert "xxx'..." in person.seen
 
 
 CHANGES = """

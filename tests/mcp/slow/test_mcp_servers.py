@@ -76,7 +76,6 @@ def test_functions_are_typed_and_results_are_objects(folder: Path) -> None:
     user = box.find_user("Ann", kind="guest")
     assert (user["name"], user["langs"], user["boss"]["name"]) == ("Ann", ["de"], "Kim")
     assert box.add(2, 3) == 5
-    assert asyncio.run(box.add_async(4, 5)) == 9
     assert box.pay("7") == "paid 7"
     assert read_calls(folder)[-1] == "pay 7 None"
     line = {"until": None, "parts": [{"until": "2"}]}
@@ -117,7 +116,7 @@ def test_a_module_is_written_again_by_its_first_line(
         (["box", "--url", "http://127.0.0.1:9/mcp"], "no connection"),
         (["box", "--header", "x", "--", "y"], "--header needs --url"),
         (["box", "--", "no-such-program"], "no connection to `no-such-program`"),
-        (["box", "--", sys.executable, "-c", "import sys; sys.exit('boom')"], "the server has answered: boom"),
+        (["box", "--", sys.executable, "-c", "exit()"], "no connection to"),
         (["box", "--allow", "ad", "--", sys.executable, str(SERVER), "."], "has no tool `ad`"),
     ],
 )  # fmt: skip
@@ -142,9 +141,6 @@ def test_only_named_variables_reach_a_server(folder: Path, monkeypatch: pytest.M
 # ── blocks ───────────────────────────────────────────────────────────────────────────────────────
 
 PROGRAM = '''\
-import ast
-import asyncio
-
 import {box} as box
 
 
@@ -160,13 +156,6 @@ def settle(order: str) -> str:
     Pay <order> with <box.pay> and put what comes back into <:paid: str>.
     """
     return paid
-
-
-async def total(a: int, b: int) -> int:
-    """natural
-    Put the sum by <box.add_async> of <a> and <b> into <:sum: int>.
-    """
-    return sum
 '''
 
 
@@ -223,25 +212,17 @@ def test_a_recording_answers_for_the_server(folder: Path, policy: str) -> None:
         run("boss = box.find_user(name, kind='nobody')['name']", done=True),
         run("boss = box.find_user(name)['boss']['name']", done=True),
     ]
-    awaited = [run("sum = await box.add_async(a, b)", done=True)]
 
-    def play(mode: Any) -> tuple[Any, ...]:
-        using = njrt.using(
-            model=njrt.Scripted([*replies, *(awaited if policy == "guarded" else [])]),
-            record=f"{mode}:{folder / 'r.jsonl'}",
-            policy=policy,
-        )
-        with using:
-            found = program.find("Ann")
-            total = asyncio.run(program.total(2, 3)) if policy == "guarded" else 5
-            return found, total
+    def play(mode: Any) -> Any:
+        record = f"{mode}:{folder / 'r.jsonl'}"
+        with njrt.using(model=njrt.Scripted(replies), record=record, policy=policy):
+            return program.find("Ann")
 
-    live = play("once")
-    assert live == ("Kim", 5)
+    assert play("once") == "Kim"
     calls = read_calls(folder)
     box.server.close()
     box.server.command = ("no-such-program",)
-    assert play("none") == live
+    assert play("none") == "Kim"
     assert read_calls(folder) == calls
 
 
@@ -255,20 +236,12 @@ def test_time_limits_and_cancellation(folder: Path) -> None:
     with pytest.raises(ToolTimeoutError, match=r"has not answered in 0\.3 seconds"):
         box.wait(20)
     box.server.timeout = 60
-
-    async def cancel() -> None:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.3):
-                await box.wait_async(20)
-
-    asyncio.run(cancel())
-    wait_for(lambda: read_calls(folder).count("wait cancelled") == 2)
     # Ctrl-C ends a call that waits.
     interrupt = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
     interrupt.start()
     with pytest.raises(KeyboardInterrupt):
         box.wait(20)
-    wait_for(lambda: read_calls(folder).count("wait cancelled") == 3)
+    wait_for(lambda: read_calls(folder).count("wait cancelled") == 2)
     assert box.add(1, 2) == 3
 
 
@@ -348,15 +321,10 @@ def test_a_server_that_never_answers_is_given_up(folder: Path) -> None:
     wait_for(lambda: subprocess.run(["pgrep", "-f", "sleep 1000.25"], capture_output=True).stdout == b"")  # fmt: skip
 
 
-def test_threads_tasks_and_forks_share_a_server(folder: Path) -> None:
+def test_threads_and_forks_share_a_server(folder: Path) -> None:
     box = add(folder)
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda n: box.add(n, 1), range(20))) == list(range(1, 21))
-
-    async def gather() -> list[int]:
-        return list(await asyncio.gather(*(box.add_async(n, 1) for n in range(20))))
-
-    assert asyncio.run(gather()) == list(range(1, 21))
     child = os.fork()
     if child == 0:
         try:

@@ -57,12 +57,12 @@ def test_an_error_of_http_names_its_status(status: int) -> None:
         server = McpServer("web", url=web.url, timeout=20)
         assert server.call("echo", {}) == "ok"
         web.status = status
-        with pytest.raises(ToolError, match=rf"(?s)web\.echo: .*HTTP {status} \w+"):
+        with pytest.raises(ToolError, match=rf"web\.echo: .*HTTP {status} \w+"):
             server.call("echo", {})
         web.status = 200
         assert server.call("echo", {}) == "ok"
         server.close()
         web.status = status
-        with pytest.raises(ToolConnectionError, match=rf"(?s)no connection to .*HTTP {status}"):
+        with pytest.raises(ToolError, match=rf"web\.echo: .*HTTP {status}"):
             server.call("echo", {})
         server.close()

@@ -3,7 +3,7 @@
     with njrt.using(intercept=njrt.approve()):
         triage(mailbox)
 
-    accept? [y]es [n]o [e]dit [a]bort [p]ause [c]ode always [k]ind always [?]
+    accept? [y]es [n]o [e]dit [a]bort [p]ause [?]
 
 Standard input and error must be a terminal. While a question waits, no time limit runs.
 """
@@ -34,7 +34,6 @@ from njrt.data.decisions import (
     Reject,
     check_edit,
 )
-from njrt.data.message_json import hash_json
 from njrt.data.timeouts import paused
 from njrt.effects import CHANGES, Effect, Run, Touch
 from njrt.errors import ConfigurationError, NaturalError
@@ -48,10 +47,8 @@ KEYS = """\
   e  edit it in $EDITOR, and perform what you wrote
   a  end the block with an error
   p  end the block; the program continues here when it is run again with its recording
-  c  perform it, and from now on every equal effect of this block
-  k  perform it, and from now on every effect of this kind in this block
 """
-PROMPT = "accept? [y]es [n]o [e]dit [a]bort [p]ause [c]ode always [k]ind always [?] "
+PROMPT = "accept? [y]es [n]o [e]dit [a]bort [p]ause [?] "
 
 
 class EndOfInputError(Exception):
@@ -90,7 +87,7 @@ class Terminal:
 
 
 class Approval:
-    """The interceptor that `approve` makes (state: what is always accepted)."""
+    """The interceptor that `approve` makes."""
 
     __name__ = "approve"
 
@@ -103,20 +100,16 @@ class Approval:
         self._calls = calls
         self._changes, self.decides_changes = changes, bool(changes)
         self._terminal = terminal
-        self._accepted: set[str] = set()
-        """Digests of what is always accepted: effects, and kinds of effects, of a block."""
         self._lock = free_in_child(threading.RLock())
 
     def __call__(self, pending: PendingEffect) -> Decision | Awaitable[Decision]:
-        """Decide as before, or ask."""
+        """Ask, if a person decides about this effect; accept others."""
         if not self._is_asked(pending):
             return Accept()
         effect, changes = pending.effect, self._changes
         if isinstance(effect, Touch) and effect.function == CHANGES and callable(changes):
             return changes(pending)
         with self._lock:
-            if not self._accepted.isdisjoint(_digest_effect(pending)):
-                return Accept()
             if not self._terminal.is_interactive():
                 raise _make_error(pending, "there is no terminal: run the program on one")
             try:
@@ -138,17 +131,10 @@ class Approval:
 
     def _ask(self, pending: PendingEffect) -> Decision:
         terminal = self._terminal
-        by_code, by_kind = _digest_effect(pending)
         terminal.write(f"\n{describe_question(pending)}\n")
         while True:
             match terminal.ask(PROMPT).lower():
                 case "y" | "yes":
-                    return Accept()
-                case "c":
-                    self._accepted.add(by_code)
-                    return Accept()
-                case "k":
-                    self._accepted.add(by_kind)
                     return Accept()
                 case "n" | "no":
                     words = terminal.ask("reason for the model? ")
@@ -192,14 +178,6 @@ def _make_error(pending: PendingEffect, problem: str) -> ConfigurationError:
     )
 
 
-def _digest_effect(pending: PendingEffect) -> tuple[str, str]:
-    """Return digests of an effect and of its kind, in a block of this file and instruction."""
-    effect = effect_to_json(pending.effect)
-    block = [pending.place.rpartition(":")[0], pending.instruction, pending.effects]
-    kind = [effect["kind"], effect.get("function")]
-    return hash_json(["code", *block, effect, pending.digest]), hash_json(["kind", *block, *kind])
-
-
 def approve(
     *,
     calls: bool | Sequence[Callable[..., Any]] = False,
@@ -210,7 +188,7 @@ def approve(
     With `calls` it asks only about calls of gated functions (`njrt.gated`): all, or these. With
     `changes` it asks only about what contained code changes, before it is applied: a person, or a
     function that gets a `PendingEffect` with a `Touch` of `njrt.apply`, and returns a decision.
-    "Always" holds until the process ends. Without a terminal, `ConfigurationError` is raised.
+    Without a terminal, `ConfigurationError` is raised.
     """
     is_list = isinstance(calls, Collection) and not isinstance(calls, str) and calls
     if not (isinstance(calls, bool) or is_list):
