@@ -153,10 +153,10 @@ def _call(target: TargetFunction, case: Case) -> tuple[dict[str, Any], Any]:
 def _list_problems(
     target: TargetFunction, case: Case, result: Any, arguments: dict[str, Any]
 ) -> Iterator[str]:
-    if case.expect is not ABSENT and not is_same_value(got := make_json_value(result), case.expect):
+    if case.expect is not ABSENT and not _is_equal(got := make_json_value(result), case.expect):
         yield f"expected {write_brief(case.expect, MAX_SHOWN)}, got {write_brief(got, MAX_SHOWN)}"
     for name, expected in case.after.items():
-        if not is_same_value(got := make_json_value(arguments.get(name)), expected):
+        if not _is_equal(got := make_json_value(arguments.get(name)), expected):
             shown, found = write_brief(expected, MAX_SHOWN), write_brief(got, MAX_SHOWN)
             yield f"`{name}` should be {shown} after the call, and is {found}"
     if case.check:
