@@ -105,3 +105,14 @@ def command(
     for text in filter(None, more):
         console.result(f"\n{text}")
     return int(any(it.passes.rate < (gate or 0) for it in summaries))
+
+
+def _is_recorded(models: Sequence[str]) -> bool:
+    """Return whether replies come from a recording, which compares no `models`."""
+    is_recorded = find_recorder(get_settings(), os.environ) is not None
+    if is_recorded and models:
+        raise ConfigurationError(
+            "--model compares models, and a recording has the replies of one; run the command for "
+            "each with NJC_REPLACE_MODEL==MODEL and a recording of its own in NJC_RECORD"
+        )
+    return is_recorded
