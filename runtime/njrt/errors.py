@@ -91,10 +91,12 @@ class ModelNotFoundError(ModelError):
 class ServerError(ModelError):
     """The server could not be reached, was overloaded, timed out or sent an invalid response.
 
-    `status` is the HTTP status of its refusal, None without a response. `was_sent` is False if the
-    request certainly did not reach the server.
+    `retry_after` is the wait in seconds that the server requested, if any. `status` is the HTTP
+    status of its refusal, None without a response. `was_sent` is False if the request certainly did
+    not reach the server.
     """
 
+    retry_after: float | None = None
     status: int | None = None
     was_sent: bool = True
 

@@ -13,7 +13,7 @@ from workplace import Workplace
 import njrt
 from njrt.errors import RejectedRequestError, ServerError
 from njrt.messages import ModelMessage, Reply, Request, Usage
-from njrt.models.retry_and_fallback import FallbackModel
+from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 from njrt.testing import Scripted
 
 
@@ -125,12 +125,12 @@ def test_what_is_spent_is_the_sum_of_the_traces(
     """Through retries and fallbacks that fail: accounts, traces and the watch have the same sums."""
     monkeypatch.setenv("NJC_STORE", f"{here.folder}/store.sqlite3")
     leaf = FaultyModel(seed)
-    retried = FallbackModel((leaf, leaf, leaf))
+    retried = RetryModel(leaf, first_wait=0)
     models = [
         leaf,
         retried,
         FallbackModel((retried, leaf)),
-        FallbackModel([FallbackModel((leaf, retried))] * 3),
+        RetryModel(FallbackModel((leaf, retried)), first_wait=0),
     ]
     with njrt.watch() as watch:
         for number, model in enumerate(models * 3):

@@ -19,7 +19,7 @@ from njrt.messages import Question, Reply, Request, UserMessage
 from njrt.models.choose import get_model
 from njrt.models.model import Model
 from njrt.models.openai import OpenAI
-from njrt.models.retry_and_fallback import FallbackModel
+from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 from njrt.models.wrapped import adapt_model, can_decide
 from njrt.testing import Scripted
 from njrt.values.questions import ESCAPE
@@ -142,7 +142,7 @@ def test_an_unknown_model_is_an_error_in_the_program() -> None:
         (lambda: OpenAI("gpt-5-mini", key=KEY), False),
         (lambda: OpenAI("any", base_url="http://127.0.0.1:9/v1"), True),
         (lambda: Scripted([]), True),
-        (lambda: FallbackModel((Scripted([]),)), True),
+        (lambda: RetryModel(Scripted([])), True),
         (lambda: FallbackModel((Scripted([]), OpenAI("o4-mini", key=KEY))), False),
     ],
 )

@@ -1,11 +1,11 @@
-"""The wrapper of several models, alone and in a block."""
+"""Wrappers of models, retries and fallbacks, each alone."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ import pytest
 import njrt
 from conversations import PLAIN
 from njrt.block.session.run_block import run
+from njrt.data.coroutines import run_without_waiting
 from njrt.errors import (
     AuthenticationError,
     CallLimitError,
@@ -23,31 +24,80 @@ from njrt.errors import (
 )
 from njrt.messages import CallAttempt, ModelMessage, Reply, Request, Usage
 from njrt.models.choose import get_model
-from njrt.models.retry_and_fallback import FallbackModel
+from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 from njrt.testing import Scripted
 from processes import run_python
 from waiting import HANG_SECONDS
 
 
-def answer(model: FallbackModel, request: Request = PLAIN) -> Reply:
-    return model.ask(request)
+@dataclass
+class FakeCalls:
+    """Asks in this thread, one after the other, and notes how long it was to wait instead of waiting."""
+
+    waits: list[float] = field(default_factory=list)
+    time: float = 1_000_000.0
+
+    async def ask(self, model: Any, request: Request) -> Reply:
+        return model.ask(request)
+
+    async def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.time += seconds
+
+
+def answer(model: FallbackModel, request: Request = PLAIN, calls: FakeCalls | None = None) -> Reply:
+    calls = calls or FakeCalls()
+    return run_without_waiting(model.answer(request, calls.ask, calls.wait))
 
 
 def reply(text: str, usd: float | None = 0.01, **fields: Any) -> Reply:
     return Reply(ModelMessage(text), usage=Usage(10, 5, 2, usd), model="m", **fields)
 
 
-def busy() -> ServerError:
-    return ServerError("busy")
-
-
-def again(model: Any, times: int = 3) -> FallbackModel:
-    """Return a model that asks the same model several times."""
-    return FallbackModel((model,) * times)
+def busy(retry_after: float | None = None) -> ServerError:
+    error = ServerError("busy")
+    error.retry_after = retry_after
+    return error
 
 
 def list_outcomes(attempts: Iterable[CallAttempt]) -> list[str]:
     return [attempt.outcome for attempt in attempts]
+
+
+# ── retries ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("longest_wait", "most"),
+    [(30.0, [0.5, 1.0, 2.0]), (3.0, [0.5, 1.0, 2.0, 3.0, 3.0, 3.0])],
+)
+def test_a_failing_server_is_asked_again_after_longer_and_longer_waits(longest_wait, most):
+    calls, model = FakeCalls(), Scripted([*[busy()] * len(most), reply("up")])
+    retried = RetryModel(model, attempts=len(most) + 1, longest_wait=longest_wait)
+    got = answer(retried, PLAIN, calls)
+    assert len(calls.waits) == len(most)
+    assert all(it / 2 <= wait <= it for wait, it in zip(calls.waits, most, strict=True))
+    assert list_outcomes(got.attempts) == [*["ServerError"] * len(most), "used"]
+    assert (got.message.text, got.usage) == ("up", Usage(10, 5, 2, 0.01))
+
+
+@pytest.mark.parametrize(("wanted", "waits"), [(7.0, [7.0]), (0.0, [0.0]), (31.0, [])])
+def test_the_server_says_how_long_to_wait(wanted, waits):
+    calls, model = FakeCalls(), Scripted([busy(wanted), reply("up")])
+    if waits:
+        assert answer(RetryModel(model), PLAIN, calls).message.text == "up"
+    else:
+        with pytest.raises(ServerError):
+            answer(RetryModel(model), PLAIN, calls)
+    assert calls.waits == waits
+
+
+def test_no_wait_is_begun_that_is_longer_than_the_run_has_left():
+    calls, model = FakeCalls(), Scripted([busy(7.0), reply("up")])
+    with pytest.raises(ServerError):
+        answer(RetryModel(model), replace(PLAIN, seconds_left=5.0), calls)
+    assert (calls.waits, len(model.requests)) == ([], 1)
+    assert 4.0 < model.requests[0].timeout <= 5.0
 
 
 @pytest.mark.parametrize(
@@ -56,12 +106,12 @@ def list_outcomes(attempts: Iterable[CallAttempt]) -> list[str]:
 def test_other_errors_are_raised_at_once(error):
     model = Scripted([error, reply("up")])
     with pytest.raises(type(error)):
-        answer(again(model))
+        answer(RetryModel(model))
     assert len(model.requests) == 1
 
 
 def test_one_call_leaves_the_reply_as_it_is():
-    assert answer(again(Scripted([reply("hi")]))).attempts == ()
+    assert answer(RetryModel(Scripted([reply("hi")]))).attempts == ()
 
 
 # ── fallbacks ────────────────────────────────────────────────────────────────────────────────────────
@@ -82,7 +132,7 @@ def test_a_failing_server_leads_to_the_next_model():
 
 def test_attempts_are_in_the_trace_and_their_costs_in_the_accounts(tmp_path):
     path = tmp_path / "trace.jsonl"
-    model = again(Scripted([busy(), busy(), reply('{"n": 2}')]))
+    model = RetryModel(Scripted([busy(), busy(), reply('{"n": 2}')]), first_wait=0)
     n = None
     with njrt.using(model=model, trace=path, max_usd=1), njrt.watch() as watch:
         run("natural\n<:n>", lambda: (n,), writes="n", types=lambda: {"n": int}, effects="answer")
@@ -96,7 +146,7 @@ def test_attempts_are_in_the_trace_and_their_costs_in_the_accounts(tmp_path):
 
 def test_a_recording_of_attempts_is_replayed_without_a_call(tmp_path):
     path = tmp_path / "recording.jsonl"
-    model = again(Scripted([busy(), reply('{"n": 2}')]))
+    model = RetryModel(Scripted([busy(), reply('{"n": 2}')]), first_wait=0)
     recorded, totals = ask_in_block(model, record=path)
     assert (recorded, totals.calls) == (2, 2)
     replayed, totals = ask_in_block(None, record=f"none:{path}")
@@ -106,10 +156,14 @@ def test_a_recording_of_attempts_is_replayed_without_a_call(tmp_path):
 @pytest.mark.parametrize(
     "make",
     [
+        lambda: RetryModel(Scripted([]), attempts=0),
+        lambda: RetryModel(Scripted([]), first_wait=-1),
+        lambda: RetryModel("openai/gpt-4.1"),
         lambda: FallbackModel(()),
         lambda: FallbackModel("ab"),
         lambda: FallbackModel((Scripted([]), "x")),
-        lambda: FallbackModel((Scripted,)),
+        lambda: RetryModel(Scripted),
+        lambda: RetryModel(Scripted([]), attempts="3"),
         lambda: get_model("nosuch/model"),
     ],
 )
@@ -119,7 +173,7 @@ def test_settings_that_make_no_sense_are_refused(make):
 
 
 def test_many_attempts_end_with_the_error_of_the_server():
-    model = again(Scripted([busy()] * 1100), 1100)
+    model = RetryModel(Scripted([busy()] * 1100), attempts=1100, first_wait=0)
     with pytest.raises(ServerError):
         model.ask(PLAIN)
 
@@ -141,19 +195,22 @@ def ask_in_block(model: Any, **settings: Any) -> Any:
 
 def test_limits_of_a_block_count_every_call():
     model = Scripted([busy()] * 9)
-    error, totals = ask_in_block(again(model, 9), max_calls=3)
+    error, totals = ask_in_block(RetryModel(model, attempts=9, first_wait=0), max_calls=3)
     assert isinstance(error, CallLimitError)
     assert len(model.requests) == totals.calls == 3
 
 
-def test_the_models_of_a_block_keep_its_time(ask):
+def test_retries_of_a_block_keep_its_time(ask):
     model = Scripted([busy()] * 99, delay=0.02)
     began = time.monotonic()
     with pytest.raises(ServerError):
-        ask(again(model, 99), replace(PLAIN, seconds_left=0.3))
+        ask(
+            RetryModel(model, attempts=99, first_wait=0.1, longest_wait=0.1),
+            replace(PLAIN, seconds_left=1.0),
+        )
     assert time.monotonic() - began < HANG_SECONDS
     assert 2 <= len(model.requests) < 30
-    assert all(request.seconds_left <= 0.3 for request in model.requests)
+    assert all(request.seconds_left <= 1.0 for request in model.requests)
 
 
 def test_public_names_are_loaded_when_they_are_asked_for():

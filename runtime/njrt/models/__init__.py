@@ -1,9 +1,9 @@
 """Models, and wrappers around them. Only the adapters know a wire format and import an SDK.
 
-    njrt.models.FallbackModel((njrt.models.OpenAI("gpt-4.1", retries=5), own_model))
+    njrt.models.RetryModel(njrt.models.OpenAI("gpt-4.1", retries=0), attempts=5)
 
 openai, anthropic, pydantic_ai the adapters; `remote` is their common part
-retry_and_fallback             the wrapper
+retry_and_fallback             the wrappers
 choose                         from options and names to the model
 
 Each public name is loaded when it is first used.
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from njrt.models.model import Model
     from njrt.models.openai import OpenAI
     from njrt.models.pydantic_ai import PydanticAI
-    from njrt.models.retry_and_fallback import FallbackModel
+    from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 
 __all__ = [
-    "Anthropic", "FallbackModel", "Model", "OpenAI", "PydanticAI", "get_model",
+    "Anthropic", "FallbackModel", "Model", "OpenAI", "PydanticAI", "RetryModel", "get_model",
 ]  # fmt: skip
 
 _LOADED_LATER = {
@@ -30,6 +30,7 @@ _LOADED_LATER = {
     "Model": "model",
     "OpenAI": "openai",
     "PydanticAI": "pydantic_ai",
+    "RetryModel": "retry_and_fallback",
     "get_model": "choose",
 }
 

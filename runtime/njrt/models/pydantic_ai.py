@@ -128,6 +128,7 @@ class PydanticAI(RemoteModel):
             case _:
                 error = ServerError(f"{self.name} failed to reply ({type(failure).__name__})")
         if isinstance(error, ServerError):
+            error.retry_after = getattr(failure, "retry_after", None)
             error.was_sent = was_sent(failure)
         return error
 

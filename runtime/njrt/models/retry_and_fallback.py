@@ -1,15 +1,16 @@
-"""Ask the next of several models after a failure of the server.
+"""Ask again after a failure of the server: the same model, or the next of several.
 
+    RetryModel(OpenAI("gpt-4.1", retries=0), attempts=5)     waits 0.5 s, 1 s, ...
     FallbackModel((OpenAI("gpt-6-sol"), Anthropic("claude-sonnet-5-5")))
 
 A failure is a `ServerError`: the server was not reached, is overloaded or too slow, or sent no
 reply. A request's limits are checked before each call after the first; the reply or error lists all
-calls. A model that is listed twice is asked twice, without a wait; the vendors' SDKs wait between
-their `retries`.
+calls. Give vendors' models `retries=0` inside a `RetryModel`; otherwise the waits multiply.
 """
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -30,6 +31,7 @@ from njrt.models.wrapped import adapt_model
 NOTHING = Usage(usd=0.0)
 
 AskModel = Callable[[Model, Request], Awaitable[Reply]]
+Wait = Callable[[float], Awaitable[None]]
 
 
 class FallbackModel(CallLister):
@@ -37,6 +39,10 @@ class FallbackModel(CallLister):
 
     Each may take the request's `timeout`, all together `seconds_left`.
     """
+
+    attempts = 1
+    """How often each model is asked."""
+    _first_wait, _longest_wait = 0.5, 30.0
 
     def __init__(self, models: Sequence[Any]) -> None:
         if not models or isinstance(models, str):
@@ -56,26 +62,71 @@ class FallbackModel(CallLister):
         async def ask_model(model: Model, request: Request) -> Reply:
             return model.ask(request)
 
-        return run_without_waiting(self.answer(request, ask_model))
+        async def wait(seconds: float) -> None:
+            time.sleep(seconds)
+
+        return run_without_waiting(self.answer(request, ask_model, wait))
 
     async def aask(self, request: Request) -> Reply:
+        import asyncio  # a program without an event loop does not load it
+
         async def ask_model(model: Model, request: Request) -> Reply:
             return await model.aask(request)
 
-        return await self.answer(request, ask_model)
+        return await self.answer(request, ask_model, asyncio.sleep)
 
-    async def answer(self, request: Request, ask: AskModel) -> Reply:
-        """Answer `request`, awaiting only `ask`, which blocks a thread or not."""
+    async def answer(self, request: Request, ask: AskModel, wait: Wait) -> Reply:
+        """Answer `request`, awaiting only `ask` and `wait`, which block a thread or not."""
         attempts = Attempts(request, ask)
         error: ModelError = NotAskedError()
         for model in self.models:
-            result = await attempts.ask(model)
-            if isinstance(result, Reply):
-                return attempts.finish(result)
-            error = result
-            if not isinstance(error, ServerError):
-                raise attempts.fail(error)
+            for number in range(self.attempts):
+                if number:
+                    seconds, left = self._choose_wait(error, number), attempts.seconds_left
+                    if seconds is None or (left is not None and seconds >= left):
+                        break
+                    await wait(seconds)
+                result = await attempts.ask(model)
+                if isinstance(result, Reply):
+                    return attempts.finish(result)
+                error = result
+                if not isinstance(error, ServerError):
+                    raise attempts.fail(error)
         raise attempts.fail(error)
+
+    def _choose_wait(self, error: ModelError, number: int) -> float | None:
+        """Return the seconds to wait after failure `number`; None if that is too long."""
+        wanted: float | None = getattr(error, "retry_after", None)
+        if wanted is not None:
+            return max(0.0, wanted) if wanted <= self._longest_wait else None
+        longest = min(self._longest_wait, self._first_wait * 2.0 ** min(number - 1, 60))
+        return longest * random.uniform(0.5, 1)
+
+
+class RetryModel(FallbackModel):
+    """The model `model`, asked up to `attempts` times while its server fails.
+
+    After a failure it waits as long as the server wants, else `first_wait` seconds, then
+    twice as long each time up to `longest_wait`, reduced by up to half by chance. If the wait would
+    exceed `longest_wait` or the time that the run has left, the failure is raised immediately.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        attempts: int = 3,
+        first_wait: float = 0.5,
+        longest_wait: float = 30.0,
+    ) -> None:
+        waits = (first_wait, longest_wait)
+        if not all(isinstance(wait, int | float) and wait >= 0 for wait in waits) or (
+            type(attempts) is not int or attempts < 1
+        ):
+            raise ConfigurationError("RetryModel needs at least 1 attempt and no negative wait")
+        super().__init__([model])
+        self.attempts = attempts
+        self._first_wait, self._longest_wait = waits
 
 
 class Attempts:

@@ -9,6 +9,8 @@ Error messages name the fix, never the key.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -84,6 +86,8 @@ def make_model_error(
     error = _explain_status(status, failure, name, server, key)
     if isinstance(error, ServerError):
         error.status = status
+        headers = getattr(getattr(failure, "response", None), "headers", None) or {}
+        error.retry_after = read_retry_after(headers)
         error.was_sent = was_sent(failure)
     return error
 
@@ -155,3 +159,11 @@ def shorten_message(message: str) -> str:
     """Return a server's message as one short line."""
     text = " ".join(escape_surrogates(message).split())
     return text if len(text) <= 300 else text[:300] + "…"
+
+
+def read_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds in a server's `Retry-After`; None if it has no number of them."""
+    with suppress(ValueError):
+        seconds = float(headers.get("retry-after") or "")
+        return max(0.0, seconds) if math.isfinite(seconds) else None
+    return None

@@ -40,7 +40,7 @@ from njrt.log.sqlite_store import MemoryStore
 from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
 from njrt.models.model import LayeredModel
 from njrt.models.openai import OpenAI
-from njrt.models.retry_and_fallback import FallbackModel
+from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 from njrt.stores import Store
 from njrt.testing import Scripted
 from openai_server import KEY, OpenAIServer, says
@@ -299,9 +299,10 @@ def test_an_estimate_has_a_token_for_each_byte(system: str, text: str) -> None:
 BUSY = ServerError("busy")
 BUSY.status = 503
 SEVERAL = {
+    "retry": (lambda model: RetryModel(model, first_wait=0), [BUSY, BUSY, None], 1),
     "fallback": (lambda model: FallbackModel([model, model, model]), [BUSY, BUSY, None], 1),
-    "fallback of fallbacks": (
-        lambda model: FallbackModel([FallbackModel([model, model]), model]),
+    "fallback of retries": (
+        lambda model: FallbackModel([RetryModel(model, attempts=2, first_wait=0), model]),
         [BUSY, BUSY, None],
         1,
     ),

@@ -32,7 +32,7 @@ from njrt.log.sqlite_store import MemoryStore
 from njrt.messages import Reply, Request, Usage, UserMessage
 from njrt.models.http_client import Bill
 from njrt.models.model import LayeredModel, Model
-from njrt.models.retry_and_fallback import FallbackModel
+from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 from njrt.stores import Store
 from vendors import VENDORS
 
@@ -123,7 +123,7 @@ def wrap(models: list[Model], chance: random.Random) -> Model:
     model = chance.choice(models)
     for _ in range(chance.randint(0, 2)):
         if chance.random() < 0.5:
-            model = FallbackModel((model,) * 3)
+            model = RetryModel(model, attempts=3, first_wait=0)
         else:
             model = FallbackModel((model, chance.choice(models)))
     return model

@@ -221,6 +221,8 @@ def test_failures_are_model_errors(failure, ask):
             ask(model, replace(PLAIN, timeout=timeout))
     assert type(caught.value) is kind
     assert "sk-secret" not in str(caught.value)
+    if failure == "429":
+        assert caught.value.retry_after == 7
 
 
 def test_an_error_of_the_programs_own_model_is_kept_as_the_cause():

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from conversations import PLAIN
-from loopback import Hang, Stream
+from loopback import Hang, Status, Stream
 from njrt.errors import (
     AuthenticationError,
     CallLimitError,
@@ -24,7 +24,8 @@ from njrt.errors import (
 from njrt.messages import ModelMessage, Protocol, Reply, Request, Usage
 from njrt.models.model import Model
 from njrt.models.openai import OpenAI
-from njrt.models.retry_and_fallback import FallbackModel
+from njrt.models.retry_and_fallback import FallbackModel, RetryModel
+from njrt.models.server import read_retry_after
 from openai_server import KEY, OpenAIServer, says
 from waiting import HANG_SECONDS
 
@@ -62,6 +63,10 @@ class Faulty:
                 return Reply(ModelMessage("go"), "length", usage, self.name)
             case "busy":
                 raise ServerError("busy")
+            case "wait":
+                error = ServerError("wait")
+                error.retry_after = 0.001
+                raise error
             case "key":
                 raise AuthenticationError("wrong key")
             case "bad":
@@ -74,12 +79,12 @@ class Faulty:
         return self.ask(request)
 
 
-KINDS = ("good", "good", "other", "empty", "cut", "busy", "busy", "key", "bad")
+KINDS = ("good", "good", "other", "empty", "cut", "busy", "busy", "wait", "key", "bad")
 """What a call may give."""
 
 Wrap = Callable[[Model, list[Model]], Model]
 WRAPPERS: dict[str, Wrap] = {
-    "retry": lambda model, spare: FallbackModel((model,) * 3),
+    "retry": lambda model, spare: RetryModel(model, attempts=3, first_wait=0.0),
     "fallback": lambda model, spare: FallbackModel((model, *spare)),
 }
 
@@ -184,8 +189,8 @@ def test_in_every_order_each_call_is_counted_once(ask):
 def test_threads_and_tasks_share_wrappers_without_losing_a_call():
     """One stack of wrappers, many threads and event loops: the sums are those of the calls."""
     chance = random.Random(5)
-    leaf = Faulty([chance.choice(KINDS[:7]) for _ in range(97)], steps=2)
-    retried = FallbackModel((leaf,) * 4)
+    leaf = Faulty([chance.choice(KINDS[:8]) for _ in range(97)], steps=2)
+    retried = RetryModel(leaf, attempts=4, first_wait=0)
     model = FallbackModel((retried, retried))
     results: list[Reply | NaturalError] = []
 
@@ -242,6 +247,41 @@ def test_a_cancellation_at_any_await_leaves_nothing_behind(names):
     assert cancelled > 3
 
 
+@pytest.mark.parametrize("wanted", [-1e9, -0.0, 0.0, 1e-9, 1e9, float("inf"), float("nan")])
+@pytest.mark.parametrize("names", [("retry",), ("fallback", "retry"), ("retry", "fallback")])
+@pytest.mark.parametrize("ask", [ask_sync, ask_async])
+def test_an_absurd_wait_is_no_wait_or_an_error(ask, names, wanted):
+    class Busy(Faulty):
+        def ask(self, request: Request) -> Reply:
+            if len(self.asked) % 2:
+                return super().ask(request)
+            self.asked.append(request)
+            error = ServerError("busy")
+            error.retry_after = wanted
+            raise error
+
+    leaf = Busy(["good"])
+    result = ask(compose(names, leaf, []), PLAIN)
+    assert isinstance(result, Reply if wanted < 1 else ServerError), result
+    assert max(1, len(result.attempts)) == len(leaf.asked)
+
+
+RETRY_AFTER = [
+    ({"retry-after": "7"}, 7.0),
+    ({"retry-after": "-7"}, 0.0),
+    ({"retry-after": "1e400"}, None),
+    ({"retry-after": "nan"}, None),
+    ({"retry-after": "soon"}, None),
+    ({"retry-after": ""}, None),
+    ({"retry-after": "Thu, 01 Jan 1970 00:01:40 GMT"}, None),
+]
+
+
+@pytest.mark.parametrize(("headers", "seconds"), RETRY_AFTER)
+def test_how_a_server_says_when_to_ask_again(headers, seconds):
+    assert read_retry_after(headers) == seconds
+
+
 # ── with a server ────────────────────────────────────────────────────────────────────────────────────
 
 CUT = Stream([{"id": "1", "model": "gpt-4.1", "choices": [{"index": 0, "delta": {"content": "go"}}]}], then="cut")  # fmt: skip
@@ -252,7 +292,7 @@ def test_a_call_that_takes_too_long_is_one_call():
     with OpenAIServer([ANSWER, Hang(), *[ANSWER] * 3]) as server:
         inner = OpenAI("gpt-4.1", vendor_url=server.base_url, key=KEY, retries=0)
         inner.ask(PLAIN)  # connects
-        result = FallbackModel((inner,) * 3).ask(replace(PLAIN, timeout=2))
+        result = RetryModel(inner, first_wait=0).ask(replace(PLAIN, timeout=2))
         *failed, used = [attempt.outcome for attempt in result.attempts]
         assert failed
         assert {*failed, used} == {"ServerError", "used"}
@@ -262,7 +302,17 @@ def test_a_call_that_takes_too_long_is_one_call():
 def test_a_stream_that_breaks_off_and_the_whole_reply_are_two_calls():
     with OpenAIServer([CUT, ANSWER]) as server:
         inner = OpenAI("gpt-4.1", vendor_url=server.base_url, key=KEY, retries=0)
-        result = FallbackModel((inner,) * 3).ask(replace(PLAIN, on_text=lambda text: None))
+        result = RetryModel(inner).ask(replace(PLAIN, on_text=lambda text: None))
         outcomes = [attempt.outcome for attempt in result.attempts]
         assert (result.message.text, len(server.seen)) == ("good", 2)
         assert outcomes == ["ServerError", "used"]
+
+
+def test_the_wait_that_a_server_wants_reaches_the_retry():
+    script = [Status(429, retry_after=5, body={}), Status(503, retry_after=0.25, body={})]
+    with OpenAIServer(script) as server:
+        model = OpenAI("gpt-4.1", vendor_url=server.base_url, key=KEY, retries=0)
+        for seconds in (5, 0.25):
+            with pytest.raises(ServerError) as caught:
+                model.ask(PLAIN)
+            assert caught.value.retry_after == seconds

@@ -65,7 +65,6 @@ NAMES: Mapping[str, str] = {
     "BreakerModel": "use FallbackModel, whose second model answers while the first fails",
     "CascadeModel": "use a stronger model",
     "RateLimitModel": "limit the requests at the server or in a model class of your own",
-    "RetryModel": "write OpenAI(NAME, retries=5), or list a model twice in a FallbackModel",
     "VoteModel": "use a stronger model",
     "CodeTimeLimitError": "catch LimitError, its base, or import it from njrt.errors",
     "EffectLimitError": "catch LimitError, its base, or import it from njrt.errors",
