@@ -56,6 +56,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
 """The extras that a program or a command may need, and the packages that each installs."""
 
 RUNTIME_VARIABLES: Mapping[str, str] = {
+    "NJC_ALLOW_HTTP": "`on`: send keys by plain HTTP to other machines too.",
     "NJC_API_KEY": "The key for the server at `base_url`.",
     "NJC_CACHE": "The variable: `on` or `off`.",
     "NJC_RECORD": "The variable: `MODE` or `MODE:PATH`; the mode `off` records nothing.",

@@ -55,7 +55,7 @@ from spsbench.trials.report import TrialReport, read_report
 
 JOB_FILE, LOG_FILE = "job.json", "output.log"
 POLL_SECONDS = 0.25
-SERVER_VARIABLES = ("NJC_BASE_URL", "NJC_API_KEY")
+SERVER_VARIABLES = ("NJC_BASE_URL", "NJC_API_KEY", "NJC_ALLOW_HTTP")
 
 
 class TrialStoppedError(Exception):

@@ -144,8 +144,10 @@ INSECURE = [
 @pytest.mark.parametrize(("options", "environ"), INSECURE)
 def test_no_key_is_sent_without_encryption_to_another_machine(options, environ):
     request = Request("", REQUEST.messages, timeout=0.2)
-    with pytest.raises(AuthenticationError, match="use https"):
+    with pytest.raises(AuthenticationError, match="NJC_ALLOW_HTTP=on"):
         choose_model(options, environ).ask(request)
+    with pytest.raises(ServerError):
+        choose_model(options, environ | {"NJC_ALLOW_HTTP": "on"}).ask(request)
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])

@@ -77,9 +77,10 @@ class Anthropic(VendorModel):
         vendor_url: str | None = None,
         key: str | None = None,
         retries: int = MAX_RETRIES,
+        allow_http: bool = False,
     ) -> None:
         url = vendor_url or os.environ.get("ANTHROPIC_BASE_URL") or VENDOR_URL
-        server = Server(url, "ANTHROPIC_API_KEY")
+        server = Server(url, "ANTHROPIC_API_KEY", allow_http)
         super().__init__(f"anthropic/{model}", "tools", server, key, retries)
         self._model = model
         self.thinking_tokens = count_thinking_tokens(model)

@@ -17,11 +17,11 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
-from functools import partial
 
 from njrt.data.context import free_in_child
 from njrt.data.options import (
     DEFAULTS,
+    ON_WORDS,
     Options,
     merge_option_layers,
     read_environment_options,
@@ -122,17 +122,15 @@ def _get_openai(model: str | None, base_url: str | None, environ: Mapping[str, s
     from njrt.models.openai import OpenAI
 
     key = find_server_key(base_url, environ) if base_url else environ.get("OPENAI_API_KEY")
-    url = environ.get("OPENAI_BASE_URL")
-    make = partial(OpenAI, model, base_url=base_url, vendor_url=url, key=key or None)
-    return _share((OpenAI, model, base_url, url, key), make)
+    urls = {"base_url": base_url, "vendor_url": environ.get("OPENAI_BASE_URL")}
+    return _share_model(OpenAI, model, key, environ, **urls)
 
 
 def _get_anthropic(model: str, environ: Mapping[str, str]) -> Model:
     from njrt.models.anthropic import Anthropic
 
     key, url = environ.get("ANTHROPIC_API_KEY"), environ.get("ANTHROPIC_BASE_URL")
-    make = partial(Anthropic, model, vendor_url=url, key=key or None)
-    return _share((Anthropic, model, url, key), make)
+    return _share_model(Anthropic, model, key, environ, vendor_url=url)
 
 
 def _get_own_model(place: str) -> Model:
@@ -141,6 +139,18 @@ def _get_own_model(place: str) -> Model:
         return adapt_model(opener(place.partition(":")[2]))
 
     return _share(("python", place), open_model)
+
+
+def _share_model(
+    make: Callable[..., Model],
+    model: str | None,
+    key: str | None,
+    environ: Mapping[str, str],
+    **urls: str | None,
+) -> Model:
+    allow_http = environ.get("NJC_ALLOW_HTTP", "").lower() in ON_WORDS
+    choice = (make, model, key, allow_http, *urls.values())
+    return _share(choice, lambda: make(model, key=key or None, allow_http=allow_http, **urls))
 
 
 def _share(choice: tuple[object, ...], make: Callable[[], Model]) -> Model:

@@ -99,6 +99,7 @@ class OpenAI(VendorModel):
         vendor_url: str | None = None,
         key: str | None = None,
         retries: int = MAX_RETRIES,
+        allow_http: bool = False,
     ) -> None:
         thinking = find_tools_of_thinking_model(model or "")
         textual = base_url is not None or thinking == "never"
@@ -107,7 +108,7 @@ class OpenAI(VendorModel):
         super().__init__(
             f"openai/{model}" if model else f"the first model of {base_url}",
             "text" if textual else "tools",
-            Server(url, variable),
+            Server(url, variable, allow_http),
             key,
             retries,
         )

@@ -37,10 +37,14 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 @record
 class Server:
-    """A server's URL, and the environment variable with its key."""
+    """A server's URL, and the environment variable with its key.
+
+    `allows_http` lets a key be sent without encryption to a host other than this machine.
+    """
 
     url: str
     key_variable: str
+    allows_http: bool = False
 
 
 def check_server(name: str, server: Server, key: str | None) -> None:
@@ -61,10 +65,12 @@ def check_server(name: str, server: Server, key: str | None) -> None:
             f"set {server.key_variable} again"
         )
     has_key = key is not None or server.key_variable != OWN_KEY_VARIABLE
-    if has_key and url.scheme == "http" and url.hostname not in LOOPBACK:
+    if not has_key or url.scheme != "http":
+        return
+    if url.hostname not in LOOPBACK and not server.allows_http:
         raise AuthenticationError(
             f"the key for {name} is not sent to {server.url} without encryption; "
-            "use https, or a tunnel to this machine (ssh -L)"
+            "use https, or allow it with NJC_ALLOW_HTTP=on"
         )
 
 
