@@ -87,7 +87,7 @@ def test_packages_of_extras_are_found() -> None:
 
 def test_every_command_has_help(outputs: dict[str, tuple[int, str]]) -> None:
     helps = {call: code for call, (code, _) in outputs.items() if call.endswith(" --help")}
-    assert len(helps) >= 30
+    assert len(helps) >= 29
     assert {call for call, code in helps.items() if code} == set()
 
 
