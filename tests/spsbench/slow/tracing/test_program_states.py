@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_programs import CALL, EXPECTED_ERRORS, report_states, write_program
 from token_reader import read_tokens
 
 from spsbench.cli import main
-from spsbench.neural.programs import write_program
 from spsbench.results import InputError
 from spsbench.states.programs import record_call, record_program
 from spsbench.states.recording import MAX_VALUE_CHARS, StateLimitError, StateRecorder
@@ -218,10 +218,13 @@ def test_events_lines_depths_and_values(name: str) -> None:
     assert_round_trip(trace)
 
 
-def test_states_of_generated_programs_come_back_from_both_forms() -> None:
-    for seed in range(60):
-        program = write_program(Random(seed))
-        assert_round_trip(record_call(program.source, program.call).trace)
+def test_states_of_random_programs_are_those_that_the_programs_report() -> None:
+    for seed in (*range(25), 1225):
+        source = write_program(Random(seed))
+        found = record_call(source, CALL, max_states=100_000)
+        assert found.error is None or isinstance(found.error, EXPECTED_ERRORS), seed
+        assert found.trace == StateTrace(source, report_states(source)), seed
+        assert_round_trip(found.trace)
 
 
 def assert_round_trip(trace: StateTrace) -> None:
