@@ -129,6 +129,11 @@ RUNS: dict[str, tuple[str, list[dict[str, Any]], str, Any, list[str]]] = {
         answer,
         [r"^no model .* \$0.0000"],
     ),
+    "nearly equal": (
+        *("get", [{"inputs": {"x": 0.1 + 0.2}, "expect": [0.3, -0.3]}], "", answer),
+        ["1 of 1"],
+    ),
+    "no boolean": (*("leave", give(1, expect=True), "", answer), ["expected True, got 1"]),
     "an exception": (
         *("route", CASES[:1], "", lambda _: {"raise": "ValueError", "message": "no team"}),
         ["^line 1: ValueError: no team", "0 of 1"],
