@@ -36,10 +36,6 @@ DEFAULT_SECONDS = 5.0
 class PassedTests:
     """The tests raised no exception."""
 
-    rank = (1,)
-    """The key for comparing outcomes."""
-    can_improve = False
-
     def __str__(self) -> str:
         return "passes"
 
@@ -53,8 +49,6 @@ class FailedTests:
     problem: str
     """Such as "`total([3])` is 0, but should be 3"."""
     trace: ExecutionTrace = field(default_factory=ExecutionTrace)
-    rank = (0,)
-    can_improve = True
 
     def __str__(self) -> str:
         return f"{self.test}: {self.problem}" if self.test else self.problem
