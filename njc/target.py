@@ -45,45 +45,30 @@ class InvalidRowError(ValueError):
 
 @record
 class TargetFunction:
-    """A function, its program's file, its parameters, and the types of annotated parameters."""
+    """A function, its program's file, its signature, and the types of annotated parameters."""
 
     name: str
     program: Path
     function: Callable[..., Any]
     is_async: bool
-    parameters: Mapping[str, inspect.Parameter]
+    signature: inspect.Signature
     annotations: Mapping[str, Any]
 
     def bind_arguments(
         self, row: Mapping[str, ArgumentValue]
     ) -> tuple[list[ArgumentValue], dict[str, ArgumentValue]]:
         """Return a call's positional and keyword arguments; raises InvalidRowError."""
-        rest: dict[str, ArgumentValue] = dict(row)
-        positional, missing = list[ArgumentValue](), list[str]()
-        keywords = dict[str, ArgumentValue]()
-        others: inspect.Parameter | None = None
-        for name, parameter in self.parameters.items():
-            match parameter.kind:
-                case inspect.Parameter.VAR_KEYWORD:
-                    others = parameter
-                case inspect.Parameter.VAR_POSITIONAL:
-                    pass
-                case inspect.Parameter.POSITIONAL_ONLY if name in rest:
-                    positional.append(self._convert(name, name, rest.pop(name)))
-                case _ if name in rest:
-                    keywords[name] = self._convert(name, name, rest.pop(name))
-                case _ if parameter.default is inspect.Parameter.empty:
-                    missing.append(name)
-        if missing:
-            raise InvalidRowError("no argument " + ", ".join(f"`{name}`" for name in missing))
-        if rest and others is None:
-            hint = _suggest(next(iter(rest)), self.parameters)
-            names = ", ".join(f"`{name}`" for name in rest)
-            raise InvalidRowError(f"the function has no parameter {names}{hint}")
-        for name, value in rest.items():
-            assert others is not None
-            keywords[name] = self._convert(others.name, name, value)
-        return positional, keywords
+        try:
+            bound = self.signature.bind(**row)
+        except TypeError as error:  # such as "missing a required argument: 'day'"
+            raise InvalidRowError(str(error)) from None
+        parameters = self.signature.parameters
+        for name, value in bound.arguments.items():
+            if parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+                bound.arguments[name] = {it: self._convert(name, it, value[it]) for it in value}
+            else:
+                bound.arguments[name] = self._convert(name, name, value)
+        return [*bound.args], bound.kwargs
 
     def call(self, positional: list[Any], named: dict[str, Any]) -> Any:
         """Call the function, and wait for the result if it is async."""
@@ -132,13 +117,13 @@ def load_target(name: str) -> TargetFunction:
         way = "name a function that returns"
         raise ConfigurationError(f"`{path}` in {program} is a generator; {way}")
     try:
-        parameters = inspect.signature(function).parameters
+        signature = inspect.signature(function)
         annotations = typing.get_type_hints(inspect.unwrap(function), include_extras=True)
     except (NameError, TypeError, ValueError, AttributeError) as error:
         raise ConfigurationError(f"the signature of `{path}` cannot be read: {error}") from None
     is_async = inspect.iscoroutinefunction(function)
     file = Path(getattr(module, "__file__", None) or program)
-    return TargetFunction(name, file, function, is_async, parameters, annotations)
+    return TargetFunction(name, file, function, is_async, signature, annotations)
 
 
 @functools.cache

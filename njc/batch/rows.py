@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import inspect
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -106,7 +105,9 @@ def _read_csv(path: Path, lines: Iterator[str], target: TargetFunction) -> Itera
                 f"{format_path(path)}, line 1: the column `{repeated[0]}` is there twice"
             )
         _check_columns(path, names, target)
-        optional = {it.name for it in target.parameters.values() if it.default is not it.empty}
+        optional = {
+            it.name for it in target.signature.parameters.values() if it.default is not it.empty
+        }
         for cells in filter(None, reader):
             number += 1
             made = partial(BatchRow, number, reader.line_num, _compute_digest(repr((names, cells))))
@@ -124,10 +125,7 @@ def _read_csv(path: Path, lines: Iterator[str], target: TargetFunction) -> Itera
 def _check_columns(path: Path, names: list[str], target: TargetFunction) -> None:
     """Raise ConfigurationError unless the columns of a CSV file fit the function's parameters."""
     try:
-        known = dict.fromkeys(names)
-        inspect.Signature(
-            [it.replace(annotation=it.empty) for it in target.parameters.values()]
-        ).bind(**known)
+        target.signature.bind(**dict.fromkeys(names))
     except TypeError as error:
         columns = ", ".join(f"`{name}`" for name in names) or "none"
         raise ConfigurationError(

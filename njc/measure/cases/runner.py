@@ -146,7 +146,7 @@ def _call(target: TargetFunction, case: Case) -> tuple[dict[str, Any], Any]:
         raise ConfigurationError(
             f"{case.name} gives {given}, which does not fit {target.name}: {error}"
         ) from None
-    arguments = dict(zip(target.parameters, positional, strict=False)) | named
+    arguments = dict(zip(target.signature.parameters, positional, strict=False)) | named
     return arguments, target.call(positional, named)
 
 
