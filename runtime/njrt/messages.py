@@ -146,8 +146,7 @@ class Request:
     `on_text`, unless None, is called with the reply's text so far, in another
     thread, while the reply comes in; never if the model does not stream. A model that makes several
     calls for one request calls `before_call` before each call except the first, with the usage of
-    the previous calls; it raises a `LimitError` if no further call may be made. `call_layer`
-    returns the layer (`njrt.models.model.Layer`) around each of its model calls.
+    the previous calls; it raises a `LimitError` if no further call may be made.
     """
 
     system: str
@@ -163,7 +162,6 @@ class Request:
     question: Question | None = None
     on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     before_call: Callable[[Usage], object] | None = field(default=None, compare=False, repr=False)
-    call_layer: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
 
 
 @record

@@ -25,7 +25,7 @@ from njrt.errors import (
     ServerError,
 )
 from njrt.messages import CallAttempt, Protocol, Reply, Request, Usage, add_usage
-from njrt.models.model import CallLister, LayeredModel, Model
+from njrt.models.model import CallLister, Model
 from njrt.models.wrapped import adapt_model
 
 NOTHING = Usage(usd=0.0)
@@ -158,11 +158,8 @@ class Attempts:
             self._check_next_call(NOTHING)
         began = time.monotonic()
         request = replace(self._request, before_call=self._check_next_call, **changes)
-        asked = model
-        if request.call_layer is not None and not isinstance(model, FallbackModel):
-            asked = LayeredModel(model, (request.call_layer(model),))
         try:
-            reply = await self._ask(asked, request)
+            reply = await self._ask(model, request)
         except ModelError as error:
             # With any other model, the error may be one that was raised before.
             inner = error.attempts if isinstance(model, CallLister) else ()

@@ -24,7 +24,6 @@ from njrt.errors import (
     RejectedRequestError,
     ServerError,
 )
-from njrt.models.http_client import was_sent
 from njrt.models.response import escape_surrogates
 
 OWN_KEY_VARIABLE = "NJC_API_KEY"
@@ -94,7 +93,6 @@ def make_model_error(
         error.status = status
         headers = getattr(getattr(failure, "response", None), "headers", None) or {}
         error.retry_after = read_retry_after(headers)
-        error.was_sent = was_sent(failure)
     return error
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import njrt
 from njrt.errors import ConfigurationError, StoreError, WrongSignatureError
-from njrt.log.budgets.ledger import Spending, count, find_accounts
+from njrt.log.budgets.ledger import Spending, find_accounts
 from njrt.log.cache import BREAK_SECONDS, SHARED_PREFIX, Cache, ReplyStore
 from njrt.log.open_store import SignedStore, get_store, name_store, open_store
 from njrt.log.sqlite_store import MemoryStore
@@ -80,10 +80,10 @@ def test_a_forged_reply_is_asked_anew_and_replaced(caplog: pytest.LogCaptureFixt
 def test_a_forged_budget_allows_nothing() -> None:
     inner = MemoryStore()
     budget = njrt.Budget(tokens=10**9, per="total")
-    (key,) = find_accounts([budget], 0)
-    inner.put(key, '{"usd": 0, "tokens": 0, "calls": 0}')
+    (account,) = find_accounts([budget], 0)
+    inner.put(account.key, '{"usd": 0, "tokens": 0, "calls": 0}')
     with pytest.raises(WrongSignatureError):
-        count(SignedStore(inner, SECRET), key, Spending(tokens=1), [budget])
+        account.check(SignedStore(inner, SECRET), Spending())
 
 
 @pytest.mark.parametrize("secret", ["x", "fifteen letters"])
