@@ -26,7 +26,7 @@ MAX_KEY_CHARS = 512
 UPDATE_SECONDS = 20.0
 """How long `update` tries while others change the same text."""
 
-_MAX_PAUSE = 0.05
+_MAX_PAUSE = 0.01
 
 Change = Callable[[str | None], str | None]
 """Returns the new text for the present one; None: no text. It may be called several times."""
@@ -38,9 +38,6 @@ class StoreSize:
 
     entries: int = 0
     size: int = 0
-
-    def __add__(self, other: StoreSize) -> StoreSize:
-        return StoreSize(self.entries + other.entries, self.size + other.size)
 
 
 class Store(typing.Protocol):
@@ -106,7 +103,7 @@ def update(store: Store, key: str, change: Change, seconds: float = UPDATE_SECON
 
     If `change` returns the text unchanged, nothing is written.
     """
-    stops, tries = time.monotonic() + seconds, 0
+    stops = time.monotonic() + seconds
     while True:
         old = store.get(key)
         new = change(old)
@@ -117,5 +114,4 @@ def update(store: Store, key: str, change: Change, seconds: float = UPDATE_SECON
                 f"the store {store.name} did not take a change of {key} within {seconds:g} s: "
                 "too many others write it"
             )
-        tries += 1
-        time.sleep(random.uniform(0, min(_MAX_PAUSE, 0.001 * 2 ** min(tries, 6))))
+        time.sleep(random.uniform(0, _MAX_PAUSE))
