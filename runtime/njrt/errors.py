@@ -7,7 +7,6 @@
     │   ├── AuthenticationError     the key is missing (exit code 2) or wrong
     │   ├── ModelNotFoundError      the server does not know this model
     │   ├── ServerError             unreachable, overloaded, timed out, broken reply
-    │   │   └── NotAskedError       not asked: no time was left
     │   ├── RejectedRequestError    the server rejected the request as invalid
     │   └── ReplyError              empty, cut off or refused, after all retries
     ├── LimitError                  a limit of the block was reached              exit code 3
@@ -97,10 +96,6 @@ class ServerError(ModelError):
 
     retry_after: float | None = None
     status: int | None = None
-
-
-class NotAskedError(ServerError):
-    """A model was not asked, because no time was left."""
 
 
 class RejectedRequestError(ModelError):

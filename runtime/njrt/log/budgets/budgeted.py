@@ -41,10 +41,9 @@ class Budgeted:
                 error.place = request.place or None
                 raise
 
-        def check_next(used: Usage) -> None:
-            if request.before_call is not None:
-                request.before_call(used)
+        def check_next(used: Usage) -> float | None:
             check(used)
+            return request.before_call and request.before_call(used)
 
         check(Usage())
         try:
