@@ -83,16 +83,6 @@ def make_store_key(*parts: str) -> str:
     return key
 
 
-def encode_text(text: str) -> bytes:
-    """Return a text, which may contain lone surrogates, as a server stores it."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def decode_text(text: bytes) -> str:
-    """Return the text that a server stored."""
-    return bytes(text).decode("utf-8", "surrogatepass")
-
-
 def split_store_key(key: str) -> tuple[str, ...]:
     """Return the texts that `make_store_key` has made a key from."""
     return tuple(unquote(part, errors="surrogatepass") for part in key.split("/"))

@@ -143,7 +143,7 @@ def test_a_wrong_budget_is_refused(text: str, why: str, monkeypatch: pytest.Monk
         {"usd": "5"},
         {"tokens": 1.5},
         {"per": "week"},
-        {"name": "é" * 51},
+        {"name": 5},
         {"per": None},
     ],
 )
