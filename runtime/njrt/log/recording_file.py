@@ -91,7 +91,7 @@ class RecordedDecision:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedTouch:
+class RecordedTouch(RecordedDecision):
     """One call of a gated function: the decisions, how far it came, and its result or exception.
 
     `id` is the call's key for the program, `key` the digest of the conversation that led to the
@@ -99,16 +99,10 @@ class RecordedTouch:
     cut in `effect`; it is empty in older recordings.
     """
 
-    id: str
-    place: str
-    key: str
-    number: int
-    effect: Json
-    decisions: tuple[InterceptorDecision, ...] = ()
+    id: str = field(kw_only=True)
     state: TouchState = "pending"
     result: Json = field(default_factory=dict)
     digest: str = ""
-    __pydantic_config__: ClassVar[Any] = _CHECKED
 
     @property
     def identity(self) -> str:
@@ -216,7 +210,7 @@ def _parse_line(line: str, expected: type[T], path: str, number: int) -> T:
                 for made in decided
             )
         parsed: T = validate_value(written, expected)
-        if isinstance(parsed, RecordedDecision | RecordedTouch):
+        if isinstance(parsed, RecordedDecision):
             effect_from_json(parsed.effect)
     except InvalidJsonError as error:
         problem = f"{name}.{error}" if name else error
@@ -266,7 +260,7 @@ def format_touch(call: RecordedTouch) -> str:
     return format_json_line({"called": written})
 
 
-def _decided_to_json(recorded: RecordedDecision | RecordedTouch) -> dict[str, Any]:
+def _decided_to_json(recorded: RecordedDecision) -> dict[str, Any]:
     place = {"place": recorded.place, "key": recorded.key, "number": recorded.number}
     made = list(map(interceptor_decision_to_json, recorded.decisions))
     return place | {"effect": recorded.effect, "decisions": made}
