@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import redis
 
 from njrt.errors import StoreError
-from njrt.stores import StoreSize, decode_text, encode_text
+from njrt.stores import StoreSize
 
 PUT_SECONDS = 30 * 24 * 3600
 _TEXT = b"njc:text:"
@@ -30,6 +30,9 @@ end
 if ARGV[3] == '0' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], ARGV[4]) end
 return 1
 """
+
+LONE = "surrogatepass"
+"""How a lone surrogate, which UTF-8 lacks, is stored."""
 
 T = TypeVar("T")
 
@@ -48,15 +51,15 @@ class RedisStore:
 
     def get(self, key: str) -> str | None:
         text = self._run(lambda: self._client.get(_TEXT + key.encode()))
-        return None if text is None else decode_text(text)
+        return None if text is None else text.decode("utf-8", LONE)
 
     def put(self, key: str, text: str) -> None:
         name = _TEXT + key.encode()
-        self._run(lambda: self._client.set(name, encode_text(text), ex=PUT_SECONDS))
+        self._run(lambda: self._client.set(name, text.encode("utf-8", LONE), ex=PUT_SECONDS))
 
     def swap(self, key: str, old: str | None, new: str | None) -> bool:
-        before = int(old is not None), encode_text(old or "")
-        after = int(new is not None), encode_text(new or "")
+        before = int(old is not None), (old or "").encode("utf-8", LONE)
+        after = int(new is not None), (new or "").encode("utf-8", LONE)
         name = _TEXT + key.encode()
         return bool(self._run(lambda: self._client.eval(_SWAP, 1, name, *before, *after)))
 

@@ -7,7 +7,6 @@
     │   ├── AuthenticationError     the key is missing (exit code 2) or wrong
     │   ├── ModelNotFoundError      the server does not know this model
     │   ├── ServerError             unreachable, overloaded, timed out, broken reply
-    │   │   └── NotAskedError       not asked: no time was left
     │   ├── RejectedRequestError    the server rejected the request as invalid
     │   └── ReplyError              empty, cut off or refused, after all retries
     ├── LimitError                  a limit of the block was reached              exit code 3
@@ -92,19 +91,11 @@ class ServerError(ModelError):
     """The server could not be reached, was overloaded, timed out or sent an invalid response.
 
     `retry_after` is the wait in seconds that the server requested, if any. `status` is the HTTP
-    status of its refusal, None without a response. `was_sent` is False if the request certainly did
-    not reach the server.
+    status of its refusal, None without a response.
     """
 
     retry_after: float | None = None
     status: int | None = None
-    was_sent: bool = True
-
-
-class NotAskedError(ServerError):
-    """A model was not asked, because no time was left."""
-
-    was_sent = False
 
 
 class RejectedRequestError(ModelError):
@@ -144,7 +135,7 @@ class CostLimitError(LimitError):
 
 
 class BudgetError(LimitError):
-    """A model call was not made: its highest possible cost does not fit into an `njrt.Budget`.
+    """A model call was not made: an `njrt.Budget` is spent.
 
     `budget` is its text form, `period` names the hour, day or month in UTC.
     """

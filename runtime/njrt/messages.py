@@ -137,17 +137,16 @@ class Question:
 class Request:
     """One question to a model: the whole conversation so far.
 
-    A `temperature` of None is the vendor's default. `timeout` is in seconds, for one model;
-    `seconds_left` is the limit for all models together, None for no limit. `place` is the block's
-    place (`file.njpy:line`), `turn` the number of the request in this run, from 1; both are for
-    errors, recordings and traces, are never sent to a model and are not part of a cache key.
-    `schema` is a JSON schema for the reply's text; adapters have the server enforce it if it can.
-    `question` is asked only of a model that can decide, for the probabilities of its answers.
-    `on_text`, unless None, is called with the reply's text so far, in another
-    thread, while the reply comes in; never if the model does not stream. A model that makes several
-    calls for one request calls `before_call` before each call except the first, with the usage of
-    the previous calls; it raises a `LimitError` if no further call may be made. `call_layer`
-    returns the layer (`njrt.models.model.Layer`) around each of its model calls.
+    A `temperature` of None is the vendor's default. `timeout` is in seconds, for one model.
+    `place` is the block's place (`file.njpy:line`), `turn` the number of the request in this run,
+    from 1; both are for errors, recordings and traces, are never sent to a model and are not part
+    of a cache key. `schema` is a JSON schema for the reply's text; adapters have the server enforce
+    it if it can. `question` is asked only of a model that can decide, for the probabilities of its
+    answers. `on_text`, unless None, is called with the reply's text so far, in another thread,
+    while the reply comes in; never if the model does not stream. A model that makes several calls
+    for one request calls `before_call` before each call except the first, with the usage of the
+    previous calls; it raises a `LimitError` if no further call may be made, and returns the seconds
+    that are left for it, None for no limit.
     """
 
     system: str
@@ -156,14 +155,14 @@ class Request:
     temperature: float | None = None
     max_reply_tokens: int = 4096
     timeout: float = 120.0
-    seconds_left: float | None = None
     place: str = ""
     turn: int = 1
     schema: Json | None = None
     question: Question | None = None
     on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
-    before_call: Callable[[Usage], object] | None = field(default=None, compare=False, repr=False)
-    call_layer: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
+    before_call: Callable[[Usage], float | None] | None = field(
+        default=None, compare=False, repr=False
+    )
 
 
 @record

@@ -9,9 +9,8 @@
     pytest --njc-record=off         always asks the model, records nothing; so does NJC_RECORD=off
 
 While a test and its fixtures run, NJC_RECORD names its recording. So threads and programs that the
-test starts replay it too. The runtime is loaded before the first test that has a recording, or that
-records. A test with its own model or recording (`njrt.using(model=njrt.Scripted([...]))`) is not
-affected.
+test starts replay it too. A test with its own model or recording
+(`njrt.using(model=njrt.Scripted([...]))`) is not affected.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ import re
 import sys
 from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,23 +81,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         mode = "new"
     elif mode == "all" or (mode == "once" and not recording.exists()):
         begun.add(recording)
-    if mode != "none" or recording.exists():
-        _load_runtime()
     with _replay_recording(recording, mode):
         return (yield)
-
-
-def _load_runtime() -> None:
-    """Import everything for the first block: the test may patch `open` before it runs."""
-    for name in (
-        *("encodings.utf_8_sig", "pydantic.dataclasses"),
-        *("njrt.log.recorder", "njrt.block.session.run_block"),
-        *(f"njrt.execution.contained.{each}" for each in ("execute", "process")),
-    ):
-        import_module(name)
-    from njrt.values.adapters import get_adapter
-
-    get_adapter(int)  # pydantic imports parts of itself, and plugins, with its first type
 
 
 @pytest.hookimpl(wrapper=True)

@@ -26,7 +26,7 @@ MAX_KEY_CHARS = 512
 UPDATE_SECONDS = 20.0
 """How long `update` tries while others change the same text."""
 
-_MAX_PAUSE = 0.05
+_MAX_PAUSE = 0.01
 
 Change = Callable[[str | None], str | None]
 """Returns the new text for the present one; None: no text. It may be called several times."""
@@ -38,9 +38,6 @@ class StoreSize:
 
     entries: int = 0
     size: int = 0
-
-    def __add__(self, other: StoreSize) -> StoreSize:
-        return StoreSize(self.entries + other.entries, self.size + other.size)
 
 
 class Store(typing.Protocol):
@@ -86,16 +83,6 @@ def make_store_key(*parts: str) -> str:
     return key
 
 
-def encode_text(text: str) -> bytes:
-    """Return a text, which may contain lone surrogates, as a server stores it."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def decode_text(text: bytes) -> str:
-    """Return the text that a server stored."""
-    return bytes(text).decode("utf-8", "surrogatepass")
-
-
 def split_store_key(key: str) -> tuple[str, ...]:
     """Return the texts that `make_store_key` has made a key from."""
     return tuple(unquote(part, errors="surrogatepass") for part in key.split("/"))
@@ -106,7 +93,7 @@ def update(store: Store, key: str, change: Change, seconds: float = UPDATE_SECON
 
     If `change` returns the text unchanged, nothing is written.
     """
-    stops, tries = time.monotonic() + seconds, 0
+    stops = time.monotonic() + seconds
     while True:
         old = store.get(key)
         new = change(old)
@@ -117,5 +104,4 @@ def update(store: Store, key: str, change: Change, seconds: float = UPDATE_SECON
                 f"the store {store.name} did not take a change of {key} within {seconds:g} s: "
                 "too many others write it"
             )
-        tries += 1
-        time.sleep(random.uniform(0, min(_MAX_PAUSE, 0.001 * 2 ** min(tries, 6))))
+        time.sleep(random.uniform(0, _MAX_PAUSE))

@@ -78,9 +78,9 @@ def test_json_has_every_account(spent: Workplace) -> None:
 
 
 def test_an_empty_store_says_so(here: Workplace) -> None:
-    result = here.njc("store", "usage", "--store", "memory:")
+    result = here.njc("store", "usage", "--store", f"{here.folder}/empty")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == "memory:: no budget has been used\n"
+    assert result.stderr == f"{here.folder}/empty: no budget has been used\n"
 
 
 def test_a_store_that_fails_is_an_error(here: Workplace) -> None:

@@ -42,7 +42,7 @@ def read_replies(path: Path) -> Numbers:
 
 def add_call(path: Path, number: int) -> None:
     effect = {"kind": "Touch", "function": "pay", "arguments": {"to": f"ü{number}"}}
-    call = RecordedTouch(str(number), "m.njpy:1", "k", number, effect, state="done")
+    call = RecordedTouch("m.njpy:1", "k", number, effect, id=str(number), state="done")
     recorder = Recorder(path, "new")
     recording = recorder._get_open_recording()
     recording.is_appended = recording.unfinished = True  # add the line alone

@@ -32,7 +32,9 @@ def open_store(name):
     OPENED.append(name)
     if name == "broken":
         raise AttributeError("'NoneType' object has no attribute 'connect'")
-    return object() if name == "none" else OwnStore(name=name)
+    store = OwnStore()
+    store.name = name
+    return object() if name == "none" else store
 '''
 SECRET = "a secret of the program"
 

@@ -269,21 +269,12 @@ FIELDS = [
     ('"turn": 1', '"turn": "one"', "turn: Input should be a valid integer"),
     ('"turn": 1', '"turn": null', "turn: "),
     ('"place": "p", ', "", "place: Field required"),
-    ('["x"]', "3", "reply.text: Input should be a valid list"),
-    ('["x"]', '["x", null]', "reply.text.1: Input should be a valid string"),
-    (
-        '["x"]}',
-        '["x"], "stop": "soon"}',
-        "reply.stop: Input should be 'end', 'length' or 'refusal'",
-    ),
-    ('["x"]}', '["x"], "usage": {"input": {}}}', "reply.usage.input: "),
-    ('["x"]}', '["x"], "calls": [{"id": "a"}]}', "reply.calls.0.name: Field required"),
-    (
-        '["x"]}',
-        '["x"], "calls": [{"id": "a", "name": "run", "code": "x"}]}',
-        "reply.calls.0.code: ",
-    ),
-    ('"shown": []', '"shown": [{"user": "text"}]', "shown.0.user: Input should be a valid list"),
+    ('["x"]', "3", "reply: TypeError: "),
+    ('["x"]', '["x", null]', "reply: TypeError: "),
+    ('["x"]}', '["x"], "stop": "soon"}', "reply: ValueError: unknown stop reason 'soon'"),
+    ('["x"]}', '["x"], "usage": 3}', "reply: AttributeError: "),
+    ('["x"]}', '["x"], "calls": [{"id": "a"}]}', "reply: KeyError: 'name'"),
+    ('"shown": []', '"shown": [3]', "shown.0: "),
 ]
 
 
@@ -439,7 +430,6 @@ def ask(text):
 
 def fork(*texts):
     if not (child := os.fork()):
-        recorder._save_seconds = 0.0  # so that it writes the whole recording
         for text in texts:
             ask(text)
         os._exit(0)
@@ -449,7 +439,6 @@ for number in range(10):
     ask(f"parent {number}")
 children = [fork(*(f"{child} {number}" for number in range(10))) for child in "ab"]
 for number in range(10):
-    recorder._save_seconds = 60.0  # so that the thread adds only its line
     with lock_folder(recorder.path.parent):
         saving = threading.Thread(target=ask, args=(f"thread {number}",))
         saving.start()

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, fields, replace
 from njrt.data.context import Stack, allow_one_entry
 from njrt.data.records import record
 from njrt.effects import Effect, NeedsCode, Refusal
-from njrt.errors import BudgetError, NaturalError, NotAskedError
+from njrt.errors import BudgetError, NaturalError
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, RunId, Unanswered
 from njrt.messages import CallAttempt, Reply, Request, Usage, UserMessage
 from njrt.values.questions import Answers, find_certainty, list_probabilities
@@ -226,7 +226,7 @@ def record_event(event: Event) -> None:
             run.calls.append(ModelCall(run.asked, reply, None, seconds, reply.attempts))
         case Unanswered(error=error, seconds=seconds) if run.asked is not None:
             line, attempts = format_error_line(error), getattr(error, "attempts", ())
-            if attempts or not isinstance(error, NotAskedError | BudgetError):  # a call was made
+            if attempts or not isinstance(error, BudgetError):  # a call was made
                 run.calls.append(ModelCall(run.asked, None, line, seconds, attempts))
         case Performed(effect=effect, result=result, seconds=seconds):
             refused, summary = isinstance(result, Refusal), summarize_result(result, event.redact)

@@ -10,7 +10,6 @@ replies are never cached.
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -93,9 +92,6 @@ def make_request_key(request: Request, model: str, repeat: int | None = None) ->
 # ── the store of the cache, which never raises ───────────────────────────────────────────────────
 
 
-BREAK_SECONDS = 10.0
-"""How long a store is left unused after it failed."""
-
 REPLIES_FILE = "replies.sqlite3"
 """The file name of a cache in its folder."""
 
@@ -106,15 +102,12 @@ _BUSY_SECONDS = 2.0
 
 
 class ReplyStore:
-    """Texts by key in `store`, under `prefix` (state: how long it does without a failing store)."""
+    """Texts by key in `store`, under `prefix` (state: whether it has failed, and is left alone)."""
 
-    def __init__(
-        self, store: Store, prefix: str = "", *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, store: Store, prefix: str = "") -> None:
         """Use a store."""
-        self._store, self._prefix, self._clock = store, prefix, clock
-        self._has_warned = False
-        self._waits_until = -math.inf
+        self._store, self._prefix = store, prefix
+        self._has_warned = self._has_failed = False
 
     def get(self, key: str) -> str | None:
         """Return the text of a key, or None."""
@@ -125,7 +118,7 @@ class ReplyStore:
         self._try(lambda: self._store.put(self._prefix + key, text))
 
     def _try(self, query: Callable[[], T]) -> T | None:
-        if self._clock() < self._waits_until:
+        if self._has_failed:
             return None
         try:
             return query()
@@ -133,17 +126,13 @@ class ReplyStore:
             if not self._has_warned:
                 self._has_warned = True
                 warn("the cache: %s; continuing without it", error)
-            if not isinstance(error, WrongSignatureError):  # which is about one text
-                self._waits_until = self._clock() + BREAK_SECONDS
+            self._has_failed = not isinstance(error, WrongSignatureError)  # about one text
         return None
 
 
 def open_cache_file(
     folder: str | Path,
-    *,
-    max_bytes: int = 256 * 1024 * 1024,
     now: Callable[[], float] = time.time,
 ) -> SqliteStore:
-    """Open the cache in a folder; the oldest replies beyond `max_bytes` are removed."""
-    path = Path(folder) / REPLIES_FILE
-    return SqliteStore(path, max_bytes=max_bytes, busy_seconds=_BUSY_SECONDS, now=now)
+    """Open the cache in a folder."""
+    return SqliteStore(Path(folder) / REPLIES_FILE, busy_seconds=_BUSY_SECONDS, now=now)

@@ -96,7 +96,7 @@ class OpenRecording:
         self.old = replace(self.old, lines=self.old.lines.union(lines))
 
     def describe_difference(self, request: Request) -> str:
-        """Describe the first difference between the program's texts and the recorded texts."""
+        """Describe how the program's texts differ from those recorded at this turn."""
         count = len(self.old.entries)
         if count and all(entry.key in self._used for entry in self.old.entries):
             return (
@@ -105,29 +105,20 @@ class OpenRecording:
                 "all replayed); the mode `new` continues it"
             )
         now = _list_text_lines(list_shown(request))
-        here = self._find_recorded_lines(request)
-        if not here:
+        turn = [entry for entry in self.old.entries if entry.turn == request.turn]
+        found = [entry for entry in turn if entry.place == request.place] or turn
+        found = [entry for entry in found if entry.key not in self._used] or found
+        if not found:
             return f"turn {request.turn} of this block is not in the recording"
-
-        def count_equal(lines: list[str]) -> int:
-            pairs = zip(lines, now, strict=False)
-            return sum(1 for _ in takewhile(lambda it: it[0] == it[1], pairs))
-
-        then = max(here, key=count_equal)
-        at = count_equal(then)
+        then = _list_text_lines(found[0].shown)
+        pairs = zip(then, now, strict=False)
+        at = sum(1 for _ in takewhile(lambda it: it[0] == it[1], pairs))
         return (
             f"the program differs from the recording, "
             f"first in line {at + 1} of turn {request.turn}:\n"
             f"    recorded: {_format_line(then, at)}\n"
             f"    now:      {_format_line(now, at)}\n"
         )
-
-    def _find_recorded_lines(self, request: Request) -> list[list[str]]:
-        """Return lines recorded at this turn of this block, else of any; prefer unused entries."""
-        turn = [entry for entry in self.old.entries if entry.turn == request.turn]
-        found = [entry for entry in turn if entry.place == request.place] or turn
-        unused = [entry for entry in found if entry.key not in self._used]
-        return [_list_text_lines(entry.shown) for entry in unused or found]
 
 
 def list_shown(request: Request) -> list[Json]:

@@ -9,16 +9,16 @@ It is replaced as a whole; lines that another process has added since `old` was 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
 from njrt.data.decisions import InterceptorDecision, Pause
-from njrt.data.message_json import drop_empty, format_json_line, hash_json
+from njrt.data.message_json import drop_empty, format_json_line, hash_json, reply_from_json
 from njrt.data.private_files import drop_cut_line
 from njrt.data.records import record
 from njrt.errors import RecordingError
 from njrt.log.recording_place import RecordingFile, split_lines
-from njrt.messages import CallAttempt, Json, Protocol, StopReason, Usage
+from njrt.messages import Json, Protocol
 from njrt.values.dataclass_json import InvalidJsonError, validate_value
 from njrt.values.effect_json import (
     decision_from_json,
@@ -91,7 +91,7 @@ class RecordedDecision:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedTouch:
+class RecordedTouch(RecordedDecision):
     """One call of a gated function: the decisions, how far it came, and its result or exception.
 
     `id` is the call's key for the program, `key` the digest of the conversation that led to the
@@ -99,16 +99,10 @@ class RecordedTouch:
     cut in `effect`; it is empty in older recordings.
     """
 
-    id: str
-    place: str
-    key: str
-    number: int
-    effect: Json
-    decisions: tuple[InterceptorDecision, ...] = ()
+    id: str = field(kw_only=True)
     state: TouchState = "pending"
     result: Json = field(default_factory=dict)
     digest: str = ""
-    __pydantic_config__: ClassVar[Any] = _CHECKED
 
     @property
     def identity(self) -> str:
@@ -140,7 +134,7 @@ class RecordedCall:
     key: str
     shown: tuple[Json, ...]
     reply: Json
-    model: str
+    model: str = ""
 
 
 @record
@@ -162,7 +156,7 @@ def read_recording(place: RecordingFile, is_continued: bool = False) -> Recordin
     text, path = place.read(), place.name
     if not (lines := split_lines(text)):
         return Recording(RecordingHeader(), ())
-    header = _parse_line(lines[0], RecordingHeader, path, 1)[0]
+    header = _parse_line(lines[0], RecordingHeader, path, 1)
     if header.format > FORMAT_VERSION:
         raise RecordingError(
             f"{path}:1: the recording has format {header.format}, newer than this njrt knows "
@@ -180,9 +174,9 @@ def read_recording(place: RecordingFile, is_continued: bool = False) -> Recordin
         if may_be_cut and not drop_cut_line(line.encode()):
             continue  # the machine stopped while the line was written
         if line.startswith(_DECISION_START):
-            decisions.append(_parse_line(line, RecordedDecision, path, number)[0])
+            decisions.append(_parse_line(line, RecordedDecision, path, number))
         elif line.startswith(_TOUCH_START):
-            touch, _ = _parse_line(line, RecordedTouch, path, number)
+            touch = _parse_line(line, RecordedTouch, path, number)
             touches[touch.id] = touch  # a later line of the same call replaces an earlier one
         elif line.strip():
             entries.append(_parse_entry(line, header, path, number))
@@ -193,52 +187,18 @@ def read_recording(place: RecordingFile, is_continued: bool = False) -> Recordin
 # ── the lines, as they are checked ──────────────────────────────────────────────────────────────
 
 
-@record
-class CallLine:
-    """A tool call in a recorded reply: with `raw` if its arguments were not JSON."""
-
-    id: str
-    name: str
-    raw: str = ""
-    code: list[str] = field(default_factory=list)
-    arguments: dict[str, Any] = field(default_factory=dict)
-
-
-@record
-class ReplyLine:
-    """A recorded reply."""
-
-    text: list[str] = field(default_factory=list)
-    calls: list[CallLine] = field(default_factory=list)
-    stop: StopReason = "end"
-    usage: Usage = field(default_factory=Usage)
-    attempts: list[CallAttempt] = field(default_factory=list)
-
-
-@record
-class EntryLine:
-    """A recorded model call."""
-
-    place: str
-    turn: int
-    key: str
-    shown: list[dict[str, list[Any]]]
-    reply: ReplyLine
-    model: str | None = None
-
-
 _DECISION_START = '{"decided": '
 _TOUCH_START = '{"called": '
 _LINE_KINDS: dict[type, tuple[str, str]] = {
     RecordingHeader: ("", "the header of a recording"),
-    EntryLine: ("", "a recorded model call"),
+    RecordedCall: ("", "a recorded model call"),
     RecordedDecision: ("decided", "a recorded decision"),
     RecordedTouch: ("called", "a recorded call"),
 }
 
 
-def _parse_line(line: str, expected: type[T], path: str, number: int) -> tuple[T, Json]:
-    """Return a line as `expected` and as JSON; a RecordingError names line and field."""
+def _parse_line(line: str, expected: type[T], path: str, number: int) -> T:
+    """Return a line as `expected`; a RecordingError names line and field."""
     name, kind = _LINE_KINDS[expected]
     try:
         written = validate_value(json.loads(line), dict[str, Any])
@@ -250,14 +210,14 @@ def _parse_line(line: str, expected: type[T], path: str, number: int) -> tuple[T
                 for made in decided
             )
         parsed: T = validate_value(written, expected)
-        if isinstance(parsed, RecordedDecision | RecordedTouch):
+        if isinstance(parsed, RecordedDecision):
             effect_from_json(parsed.effect)
     except InvalidJsonError as error:
         problem = f"{name}.{error}" if name else error
         raise _make_line_error(path, number, f"not {kind} ({problem})") from None
     except (ValueError, RecursionError):
         raise _make_line_error(path, number, "not JSON") from None
-    return parsed, written
+    return parsed
 
 
 def _make_line_error(path: str, number: int, why: str) -> RecordingError:
@@ -269,10 +229,13 @@ def _make_line_error(path: str, number: int, why: str) -> RecordingError:
 
 
 def _parse_entry(text: str, header: RecordingHeader, path: str, number: int) -> RecordedCall:
-    line, written = _parse_line(text, EntryLine, path, number)
-    model = header.model if line.model is None else line.model
-    shown = tuple(written["shown"])
-    return RecordedCall(line.place, line.turn, line.key, shown, written["reply"], model)
+    entry = _parse_line(text, RecordedCall, path, number)
+    try:
+        reply_from_json(entry.reply, entry.model)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        why = f"not a recorded model call (reply: {type(error).__name__}: {error})"
+        raise _make_line_error(path, number, why) from None
+    return replace(entry, model=entry.model or header.model)
 
 
 def format_recording_lines(recording: Recording) -> list[str]:
@@ -297,7 +260,7 @@ def format_touch(call: RecordedTouch) -> str:
     return format_json_line({"called": written})
 
 
-def _decided_to_json(recorded: RecordedDecision | RecordedTouch) -> dict[str, Any]:
+def _decided_to_json(recorded: RecordedDecision) -> dict[str, Any]:
     place = {"place": recorded.place, "key": recorded.key, "number": recorded.number}
     made = list(map(interceptor_decision_to_json, recorded.decisions))
     return place | {"effect": recorded.effect, "decisions": made}

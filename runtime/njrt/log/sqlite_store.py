@@ -18,7 +18,6 @@ import sqlite3
 import threading
 import time
 import weakref
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -39,8 +38,9 @@ CREATE INDEX IF NOT EXISTS kept_used ON kept(used);
 PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;
 """
-_PUTS_PER_SWEEP = 64
-"""Texts that are put between two checks of the total size."""
+_EVICTED_SECONDS = 30 * 24 * 3600
+"""How long a text that may be evicted is kept."""
+_PUT = "INSERT OR REPLACE INTO kept VALUES (?, ?, 0, ?, ?, ?)"  # older versions had a checksum
 
 _lock = threading.RLock()
 """Held while a connection is used, so that no other thread forks meanwhile."""
@@ -62,16 +62,14 @@ if hasattr(os, "register_at_fork"):
 class SqliteStore:
     """A `Store` in the file `path` (state: its connection, while it is open).
 
-    It holds at most `max_bytes` of texts that may be evicted. The oldest of these are deleted
-    first, and one larger than a quarter of `max_bytes` is not stored. `busy_seconds` is how long to
-    wait for another process.
+    Texts that may be evicted and are older than 30 days are deleted by the next `put`.
+    `busy_seconds` is how long to wait for another process.
     """
 
     def __init__(
         self,
         path: str | Path,
         *,
-        max_bytes: int = 256 * 1024 * 1024,
         busy_seconds: float = 20.0,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -79,39 +77,30 @@ class SqliteStore:
         self.path = Path(path).absolute()
         self.name = str(self.path)
         self.now = now
-        self._max_bytes, self._busy_seconds = max_bytes, busy_seconds
+        self._busy_seconds = busy_seconds
         self._connection: sqlite3.Connection | None = None
-        self._puts = 0
         with _lock:
             _stores.add(self)
 
     def get(self, key: str) -> str | None:
         with self._use() as connection:
-            query = "SELECT text, checksum FROM kept WHERE key = ?"
-            row = connection.execute(query, (key,)).fetchone()
-            return None if row is None else _check_text(key, *row)
+            return _find_text(connection, key)
 
     def put(self, key: str, text: str) -> None:
         with self._use() as connection:
-            if len(text.encode()) > self._max_bytes // 4:
-                return
-            query = "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?, 1)"
-            connection.execute(query, self._make_row(key, text))
-            if self._puts % _PUTS_PER_SWEEP == 0:
-                self._evict(connection)
-            self._puts += 1
+            oldest = self.now() - _EVICTED_SECONDS
+            connection.execute("DELETE FROM kept WHERE evictable AND used < ?", (oldest,))
+            connection.execute(_PUT, (*self._make_row(key, text), 1))
 
     def swap(self, key: str, old: str | None, new: str | None) -> bool:
         with self._use() as connection, connection:  # commits, or rolls back after an error
             connection.execute("BEGIN IMMEDIATE")
-            row = connection.execute("SELECT text FROM kept WHERE key = ?", (key,)).fetchone()
-            if (None if row is None else row[0]) != old:
+            if _find_text(connection, key) != old:
                 return False
             if new is None:
                 connection.execute("DELETE FROM kept WHERE key = ?", (key,))
             else:
-                query = "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?, 0)"
-                connection.execute(query, self._make_row(key, new))
+                connection.execute(_PUT, (*self._make_row(key, new), 0))
             return True
 
     def list_keys(self, prefix: str) -> Sequence[str]:
@@ -138,20 +127,8 @@ class SqliteStore:
             if connection is not None:
                 connection.close()
 
-    def _make_row(self, key: str, text: str) -> tuple[str, str, int, int, int]:
-        return key, text, _compute_checksum(key, text), len(text.encode()), int(self.now())
-
-    def _evict(self, connection: sqlite3.Connection) -> None:
-        """Delete the oldest texts, down to nine tenths of the limit."""
-        query = "SELECT coalesce(sum(size), 0) FROM kept WHERE evictable"
-        if connection.execute(query).fetchone()[0] > self._max_bytes:
-            connection.execute(
-                "DELETE FROM kept WHERE key IN (SELECT key FROM (SELECT key, sum(size) "
-                "OVER (ORDER BY used DESC, key) AS newer FROM kept WHERE evictable) "
-                "WHERE newer > ?)",
-                (self._max_bytes * 9 // 10,),
-            )
-            connection.execute("PRAGMA incremental_vacuum")
+    def _make_row(self, key: str, text: str) -> tuple[str, str, int, int]:
+        return key, text, len(text.encode()), int(self.now())
 
     @contextlib.contextmanager
     def _use(self) -> Iterator[sqlite3.Connection]:
@@ -190,10 +167,10 @@ class SqliteStore:
 class MemoryStore(SqliteStore):
     """A `Store` that no other process sees; nothing is evicted. Its URL is `memory:`."""
 
-    def __init__(self, now: Callable[[], float] = time.time, name: str = "memory:") -> None:
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
         """Make an empty store."""
-        super().__init__(name, max_bytes=2**62, now=now)
-        self.name = name
+        super().__init__("memory:", now=now)
+        self.name = "memory:"
 
     def _connect(self) -> sqlite3.Connection:
         connection = _open(":memory:", 0)
@@ -210,11 +187,6 @@ def _open(place: str, busy_seconds: float) -> sqlite3.Connection:
     )
 
 
-def _check_text(key: str, text: object, checksum: int) -> str:
-    if type(text) is not str or _compute_checksum(key, text) != checksum:
-        raise sqlite3.DatabaseError("a stored text does not have its checksum")
-    return text
-
-
-def _compute_checksum(key: str, text: str) -> int:
-    return zlib.crc32(text.encode(), zlib.crc32(key.encode()))
+def _find_text(connection: sqlite3.Connection, key: str) -> str | None:
+    row = connection.execute("SELECT text FROM kept WHERE key = ?", (key,)).fetchone()
+    return None if row is None else row[0]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, assert_never
@@ -33,10 +32,8 @@ from njrt.events import Asked, Began, Ended, Event, Performed, Replied, StateCha
 from njrt.values.effect_json import effect_to_json, interceptor_decision_to_json
 from njrt.values.rendering.endings import format_error_line, name_ending, summarize_result
 
-MAX_PART_CHARS = 20_000
-"""The maximal number of characters of text in one part of a line; the rest is cut."""
-MIN_FIELDS = 1_000
-"""How many fields of an object stay beyond the limit, with cut values: readers need the names."""
+MAX_TEXT_CHARS = 20_000
+"""The maximal number of characters of one text in a line; the rest is cut."""
 
 
 class TraceFile:
@@ -64,7 +61,7 @@ class TraceFile:
         with self._lock:
             if self._handle is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                is_cut = _is_cut_off(self.path)
+                is_cut = lacks_line_end(self.path)
                 self._handle = open_private(self.path, os.O_WRONLY | os.O_APPEND)
                 line = b"\n" + line if is_cut else line
             # One write per line, so that lines of several processes do not mix.
@@ -79,21 +76,12 @@ class TraceFile:
                 self._handle = None
 
 
-def _is_cut_off(path: Path) -> bool:
-    """Return whether a file's last line has no end, and gets none from another process."""
-    for _ in range(5):
-        if not lacks_line_end(path):
-            return False
-        time.sleep(0.01)
-    return True
-
-
 def format_event_line(event: Event) -> str:
-    """Return an event as one line of JSON with bounded length."""
+    """Return an event as one line of JSON."""
     at = datetime.fromtimestamp(event.at, UTC).isoformat(timespec="microseconds")
     name, parts = type(event).__name__.lower(), event_to_json(event).items()
     first = {"event": name, "run": event.run, "at": at.replace("+00:00", "Z")}
-    return format_json_line(first | {key: TextBudget(MAX_PART_CHARS).cut(it) for key, it in parts})
+    return format_json_line(first | cut_texts(dict(parts)))
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
@@ -144,33 +132,13 @@ def state_to_json(state: StateChange | None, name: str) -> dict[str, Any]:
     return changes | drop_empty(printed=state.printed, parts=dict(state.parts))
 
 
-class TextBudget:
-    """Cuts JSON values; `left` is the remaining number of characters of text."""
-
-    def __init__(self, left: int) -> None:
-        self.left = left
-
-    def cut(self, value: Any) -> Any:
-        """Return the value without the texts and items beyond the limit."""
-        match value:
-            case str():
-                left, self.left = self.left, max(0, self.left - len(value))
-                is_whole = len(value) <= left
-                return value if is_whole else f"{value[:left]}... (+{len(value) - left})"
-            case dict():
-                fields: dict[Any, Any] = {}
-                for key, item in value.items():
-                    if self.left <= 0 and len(fields) >= MIN_FIELDS:
-                        return fields | {"...": f"... (+{len(value) - len(fields)} more)"}
-                    fields[key] = self.cut(item)
-                return fields
-            case list() | tuple():
-                items: list[Any] = []
-                for item in value:
-                    if self.left <= 0:
-                        return [*items, f"... (+{len(value) - len(items)} more)"]
-                    items.append(self.cut(item))
-                return items
-            case _:
-                self.left = max(0, self.left - 4)
-                return value
+def cut_texts(value: Any) -> Any:
+    """Return a JSON value with its texts cut."""
+    match value:
+        case str() if len(value) > MAX_TEXT_CHARS:
+            return f"{value[:MAX_TEXT_CHARS]}... (+{len(value) - MAX_TEXT_CHARS})"
+        case dict():
+            return {key: cut_texts(item) for key, item in value.items()}
+        case list() | tuple():
+            return list(map(cut_texts, value))
+    return value

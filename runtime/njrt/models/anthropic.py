@@ -83,7 +83,6 @@ class Anthropic(VendorModel):
         server = Server(url, "ANTHROPIC_API_KEY", allow_http)
         super().__init__(f"anthropic/{model}", "tools", server, key, retries)
         self._model = model
-        self.thinking_tokens = count_thinking_tokens(model)
 
     def make_body(self, request: Request) -> Body:
         return make_message_body(request, self._model)

@@ -114,7 +114,6 @@ class OpenAI(VendorModel):
         )
         self._model = model
         self.is_own_server = base_url is not None
-        self.thinking_tokens = THINKING_TOKENS if thinking else 0
         self.has_decisions = base_url is None and model in DECISION_MODELS
         self.can_decide = self.has_decisions or base_url is not None or not thinking
 

@@ -38,7 +38,6 @@ from njrt.messages import (
     VendorContent,
 )
 from njrt.models.decision_endpoints import ask_pydantic_ai
-from njrt.models.http_client import was_sent
 from njrt.models.network import get_network
 from njrt.models.remote import (
     THINKING_TOKENS,
@@ -129,7 +128,6 @@ class PydanticAI(RemoteModel):
                 error = ServerError(f"{self.name} failed to reply ({type(failure).__name__})")
         if isinstance(error, ServerError):
             error.retry_after = getattr(failure, "retry_after", None)
-            error.was_sent = was_sent(failure)
         return error
 
     async def _ask(self, request: Request) -> ai.ModelResponse:

@@ -4,6 +4,7 @@
     VendorModel       asked through its vendor's SDK, which has the retries and the streams
 
 A stream that breaks off is an error, and is counted once, with the usage that it has reported.
+Retries are not counted.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from njrt.data.loading import load_module
 from njrt.data.media import Attachment
 from njrt.data.records import replace
 from njrt.errors import (
-    LimitError,
     ModelError,
     ModelNotFoundError,
     NaturalError,
@@ -28,14 +28,8 @@ from njrt.errors import (
     ServerError,
     require_packages,
 )
-from njrt.messages import Protocol, Reply, Request, Usage, UserMessage
-from njrt.models.http_client import (
-    Bill,
-    current_bill,
-    is_event_stream,
-    list_causes,
-    make_client_class,
-)
+from njrt.messages import CallAttempt, Protocol, Reply, Request, Usage, UserMessage
+from njrt.models.http_client import is_event_stream, list_causes, make_client_class
 from njrt.models.model import CallLister
 from njrt.models.network import get_network
 from njrt.models.response import MalformedReplyError, escape_surrogates, parse_json
@@ -71,7 +65,6 @@ class RemoteModel(CallLister):
         self.server = server
         self.is_plain = False
         """Whether the server has rejected a request with a stream or a schema."""
-        self.thinking_tokens = 0
         self._key = key
 
     def ask(self, request: Request) -> Reply:
@@ -86,27 +79,22 @@ class RemoteModel(CallLister):
 
     async def _exchange_in_time(self, request: Request) -> Reply:
         load_module(self.sdk)  # outside of the time limit
-        bill = Bill(self.name, request)
-        current_bill.set(bill)
         try:
             async with asyncio.timeout(request.timeout):
-                return bill.finish(await self._exchange_accepted(request))
+                return await self._exchange_accepted(request)
         except TimeoutError:
             where = format_model_location(self.name, self.server)
-            late = ServerError(
+            raise ServerError(
                 f"no reply from {where} within {request.timeout:g} s, retries included; "
                 "raise `max_call_seconds` or ask a faster model"
-            )
-            raise bill.fail(late) from None
+            ) from None
         except MalformedReplyError as error:
             unreadable = ServerError(
                 f"{self.server.url} sent an unreadable reply for {self.name} ({error}); "
                 "check that the URL is a model's API"
             )
-            raise bill.fail(unreadable) from None
-        except NaturalError as error:
-            bill.fail(error)
-            raise
+            unreadable.attempts = error.attempts
+            raise unreadable from None
 
     async def _exchange_accepted(self, request: Request) -> Reply:
         """Exchange a request; if the server rejects it, without a stream and a schema.
@@ -215,9 +203,9 @@ class VendorModel(RemoteModel):
                     response = await self._read_stream(stream, state, request.on_text)
         try:
             return self.read_response(response, request)
-        except MalformedReplyError:
+        except MalformedReplyError as error:
             if isinstance(response, dict):
-                self._count("unusable", response.get("usage"))
+                error.attempts = self._list_attempt("unusable", response.get("usage"))
             raise
 
     @contextmanager
@@ -227,10 +215,6 @@ class VendorModel(RemoteModel):
             yield
         except Exception as failure:
             for cause in list_causes(failure):
-                if isinstance(cause, LimitError):  # in place of a retry: the server is at fault
-                    where = format_model_location(self.name, self.server)
-                    lost = f"the connection to {where} was lost, and a limit allows no other call"
-                    raise ServerError(f"{lost}: {cause}") from None
                 if isinstance(cause, NaturalError | MalformedReplyError):
                     raise cause from None
             raise self._explain(failure) from None
@@ -261,22 +245,25 @@ class VendorModel(RemoteModel):
                 raise MalformedReplyError("it has no end")
             return parse_json(json.dumps(snapshot.to_dict(warnings=False)))
         except Exception as failure:  # the SDK does not check what a server streams
-            with suppress(Exception):
-                snapshot, _ = self.get_snapshot(state)
-                self._count("ServerError", snapshot.to_dict(warnings=False)["usage"])
             reason = "it was cut off, or an event has another form"
             if body := getattr(failure, "body", None):
                 reason = read_server_message(body, self._key)
             elif isinstance(failure, MalformedReplyError):
                 reason = str(failure)
             where = format_model_location(self.name, self.server)
-            raise ServerError(f"the stream of {where} broke off ({reason}); try again") from None
+            error = ServerError(f"the stream of {where} broke off ({reason}); try again")
+            with suppress(Exception):
+                snapshot, _ = self.get_snapshot(state)
+                usage = snapshot.to_dict(warnings=False)["usage"]
+                error.attempts = self._list_attempt("ServerError", usage)
+            raise error from None
 
-    def _count(self, outcome: str, usage: Any) -> None:
-        """Count a call without a reply, with its usage if that is known."""
-        if usage is not None and (bill := current_bill.get()):
-            with suppress(MalformedReplyError):
-                bill.end_call(outcome, self.read_usage(usage))
+    def _list_attempt(self, outcome: str, usage: Any) -> tuple[CallAttempt, ...]:
+        """Return a call without a reply, if its usage is known."""
+        with suppress(MalformedReplyError):
+            if usage is not None:
+                return (CallAttempt(self.name, outcome, self.read_usage(usage)),)
+        return ()
 
 
 def list_files(request: Request) -> list[Attachment]:

@@ -12,7 +12,7 @@ import json
 import math
 from typing import Any
 
-from njrt.messages import read_float
+from njrt.messages import CallAttempt, read_float
 
 MAX_DEPTH = 100
 """Maximal nesting of lists and objects; models' replies have fewer than ten levels."""
@@ -22,7 +22,12 @@ MAX_TOKENS = 10**9
 
 
 class MalformedReplyError(ValueError):
-    """A response does not have the format of its API; the message names the mistake."""
+    """A response does not have the format of its API; the message names the mistake.
+
+    `attempts` has the call if the response says what it has used.
+    """
+
+    attempts: tuple[CallAttempt, ...] = ()
 
 
 def parse_json(text: str | bytes) -> Any:

@@ -21,11 +21,10 @@ from njrt.errors import (
     ConfigurationError,
     ModelError,
     NaturalError,
-    NotAskedError,
     ServerError,
 )
 from njrt.messages import CallAttempt, Protocol, Reply, Request, Usage, add_usage
-from njrt.models.model import CallLister, LayeredModel, Model
+from njrt.models.model import CallLister, Model
 from njrt.models.wrapped import adapt_model
 
 NOTHING = Usage(usd=0.0)
@@ -37,7 +36,7 @@ Wait = Callable[[float], Awaitable[None]]
 class FallbackModel(CallLister):
     """The first of `models` whose server does not fail.
 
-    Each may take the request's `timeout`, all together `seconds_left`.
+    Each may take the request's `timeout`, all together the time that the run has left.
     """
 
     attempts = 1
@@ -78,27 +77,32 @@ class FallbackModel(CallLister):
     async def answer(self, request: Request, ask: AskModel, wait: Wait) -> Reply:
         """Answer `request`, awaiting only `ask` and `wait`, which block a thread or not."""
         attempts = Attempts(request, ask)
-        error: ModelError = NotAskedError()
         for model in self.models:
             for number in range(self.attempts):
-                if number:
-                    seconds, left = self._choose_wait(error, number), attempts.seconds_left
-                    if seconds is None or (left is not None and seconds >= left):
+                if (error := attempts.error) is not None:
+                    left = attempts.check_next(NOTHING)
+                    seconds = self._choose_wait(error, number)
+                    if seconds > self._longest_wait or (left is not None and seconds >= left):
                         break
-                    await wait(seconds)
-                result = await attempts.ask(model)
+                    if number:
+                        await wait(seconds)
+                    if left is not None:
+                        request = replace(request, timeout=min(request.timeout, left - seconds))
+                result = await attempts.ask(model, request)
                 if isinstance(result, Reply):
                     return attempts.finish(result)
-                error = result
-                if not isinstance(error, ServerError):
-                    raise attempts.fail(error)
-        raise attempts.fail(error)
+                if not isinstance(result, ServerError):
+                    raise attempts.fail(result)
+        assert attempts.error is not None
+        raise attempts.fail(attempts.error)
 
-    def _choose_wait(self, error: ModelError, number: int) -> float | None:
-        """Return the seconds to wait after failure `number`; None if that is too long."""
+    def _choose_wait(self, error: ModelError, number: int) -> float:
+        """Return the seconds to wait after failure `number` of a model."""
+        if not number:
+            return 0.0
         wanted: float | None = getattr(error, "retry_after", None)
         if wanted is not None:
-            return max(0.0, wanted) if wanted <= self._longest_wait else None
+            return max(0.0, wanted)
         longest = min(self._longest_wait, self._first_wait * 2.0 ** min(number - 1, 60))
         return longest * random.uniform(0.5, 1)
 
@@ -134,41 +138,20 @@ class Attempts:
 
     def __init__(self, request: Request, ask: AskModel) -> None:
         self.made: list[CallAttempt] = []
-        self._request, self._ask = request, ask
-        self._began = time.monotonic()
+        self.error: ModelError | None = None
+        self._before_call, self._ask = request.before_call, ask
 
-    @property
-    def seconds_left(self) -> float | None:
-        """The seconds left for the request; None for no limit."""
-        left = self._request.seconds_left
-        return None if left is None else left - (time.monotonic() - self._began)
-
-    async def ask(self, model: Model) -> Reply | ModelError:
-        """Ask a model; a `ModelError` is returned, not raised.
-
-        Raises LimitError if the run may make no further call. If no time is left, no model is
-        asked.
-        """
-        left, changes = self.seconds_left, dict[str, Any]()
-        if left is not None:
-            if left <= 0:
-                return NotAskedError("no time is left to ask another model")
-            changes = {"timeout": min(self._request.timeout, left), "seconds_left": left}
-        if self.made:
-            self._check_next_call(NOTHING)
+    async def ask(self, model: Model, request: Request) -> Reply | ModelError:
+        """Ask a model; a `ModelError` is returned, not raised."""
         began = time.monotonic()
-        request = replace(self._request, before_call=self._check_next_call, **changes)
-        asked = model
-        if request.call_layer is not None and not isinstance(model, FallbackModel):
-            asked = LayeredModel(model, (request.call_layer(model),))
         try:
-            reply = await self._ask(asked, request)
+            reply = await self._ask(model, replace(request, before_call=self.check_next))
         except ModelError as error:
             # With any other model, the error may be one that was raised before.
             inner = error.attempts if isinstance(model, CallLister) else ()
-            if inner or not isinstance(error, NotAskedError):
-                made = CallAttempt(model.name, type(error).__name__, NOTHING, _measure(began))
-                self.made += inner or (made,)
+            made = CallAttempt(model.name, type(error).__name__, NOTHING, _measure(began))
+            self.made += inner or (made,)
+            self.error = error
             return error
         except NaturalError as error:
             self.made += error.attempts
@@ -189,16 +172,19 @@ class Attempts:
         error.attempts = tuple(self.made)
         return error
 
-    def _check_next_call(self, used_inside: Usage) -> None:
-        """Check that the run's limits allow one more call, given the usage here and inside."""
-        if self._request.before_call is None:
-            return
+    def check_next(self, used_inside: Usage) -> float | None:
+        """Check that the limits allow one more call, given the usage here and inside.
+
+        Returns the seconds that the run has left, or None.
+        """
+        if self._before_call is None:
+            return None
         try:
-            self._request.before_call(
+            return self._before_call(
                 add_usage([*(attempt.usage for attempt in self.made), used_inside])
             )
         except NaturalError as error:
-            raise self.fail(error) from None
+            raise self.fail(error) from self.error
 
 
 def _measure(began: float) -> float:

@@ -24,7 +24,6 @@ from njrt.errors import (
     RejectedRequestError,
     ServerError,
 )
-from njrt.models.http_client import was_sent
 from njrt.models.response import escape_surrogates
 
 OWN_KEY_VARIABLE = "NJC_API_KEY"
@@ -94,7 +93,6 @@ def make_model_error(
         error.status = status
         headers = getattr(getattr(failure, "response", None), "headers", None) or {}
         error.retry_after = read_retry_after(headers)
-        error.was_sent = was_sent(failure)
     return error
 
 
@@ -103,7 +101,6 @@ def _explain_status(
 ) -> ModelError:
     message = read_server_message(getattr(failure, "body", None), key)
     said = f"(HTTP {status}: {message})"
-    other = 'name a second model to fall back on: model="A,B"'
     match status:
         case 401 | 403 if key is None and server.key_variable == OWN_KEY_VARIABLE:
             return make_missing_key_error(name, server)
@@ -117,13 +114,10 @@ def _explain_status(
                 f"{server.url} does not know {name} ({message}); check the model's name and the "
                 "URL, which for most servers ends in `/v1`"
             )
-        case 408 | 409 | 429 | 529:
+        case int() if status >= 500 or status in (408, 409, 429):
             return ServerError(
-                f"{server.url} is too busy for {name}, after all retries {said}; wait, or {other}"
-            )
-        case int() if status >= 500:
-            return ServerError(
-                f"{server.url} failed to answer for {name} {said}; try later, or {other}"
+                f"{server.url} is too busy for {name}, or failed {said}, after all retries; wait, "
+                'or name a second model to fall back on: model="A,B"'
             )
         case int() if status >= 400:
             return RejectedRequestError(f"{server.url} rejected the request to {name} {said}")

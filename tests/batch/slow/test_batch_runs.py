@@ -163,10 +163,10 @@ def test_a_budget_of_all_rows_stops_the_batch(here: BatchWorkplace) -> None:
     here.write_program()
     here.write_mails(*range(4))
     with ComputedServer() as server:
-        budget = {"NJC_BUDGET": "tokens=1 per=day", "NJC_STORE": str(here.folder / "store")}
+        budget = {"NJC_BUDGET": "tokens=0 per=day", "NJC_STORE": str(here.folder / "store")}
         printed = here.run("-j", "1", environ=server.environment | budget, code=3)
         assert server.seen == []
-    assert "the budget `tokens=1 per=day` does not allow" in printed
+    assert "the budget `tokens=0 per=day` is spent" in printed
     assert not (here.folder / "out.jsonl").exists()
 
 

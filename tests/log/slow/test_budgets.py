@@ -1,16 +1,12 @@
-"""Budgets, as in docs/reference/budgets.md: what fits is made and counted, what does not is refused."""
+"""Budgets, as in docs/reference/budgets.md: what a call costs is counted, and once that is spent, none is made."""
 
 from __future__ import annotations
 
 import asyncio
-import random
-import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,16 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import njrt
-from loopback import Drop, Status
 from njrt.data.options.budget import Budget, parse_budgets
 from njrt.errors import (
     BudgetError,
     ConfigurationError,
-    RejectedRequestError,
     ServerError,
     StoreError,
 )
-from njrt.log.budgets.budgeted import Budgeted, estimate_call
+from njrt.log.budgets.budgeted import Budgeted
 from njrt.log.budgets.ledger import (
     NANO,
     find_accounts,
@@ -37,13 +31,11 @@ from njrt.log.budgets.ledger import (
     list_accounts,
 )
 from njrt.log.sqlite_store import MemoryStore
-from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
+from njrt.messages import CallAttempt, ModelMessage, Reply, Request, Usage, UserMessage
 from njrt.models.model import LayeredModel
-from njrt.models.openai import OpenAI
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 from njrt.stores import Store
 from njrt.testing import Scripted
-from openai_server import KEY, OpenAIServer, says
 from waiting import HANG_SECONDS
 
 REQUEST = Request("Answer.", (UserMessage("How many?"),), max_reply_tokens=100, timeout=5.0)
@@ -81,14 +73,8 @@ def ledger() -> Store:
 
 
 def put_on_budget(model: Any, ledger: Store, *budgets: Budget) -> LayeredModel:
-    layer = Budgeted(budgets, lambda: ledger, lambda: model)
+    layer = Budgeted(budgets, lambda: ledger)
     return LayeredModel(model, (layer,))
-
-
-def count_most(model: Any) -> tuple[int, int]:
-    """Return the billionths and the tokens that a call may cost."""
-    estimate = estimate_call(model, REQUEST)
-    return round((estimate.usd or 0) * NANO), estimate.input + estimate.output
 
 
 def ask_often(model: LayeredModel) -> None:
@@ -157,7 +143,7 @@ def test_a_wrong_budget_is_refused(text: str, why: str, monkeypatch: pytest.Monk
         {"usd": "5"},
         {"tokens": 1.5},
         {"per": "week"},
-        {"name": "é" * 51},
+        {"name": 5},
         {"per": None},
     ],
 )
@@ -194,21 +180,14 @@ def test_what_a_call_costs_is_counted(ledger: Store) -> None:
     assert (state.usd, state.tokens, state.calls) == (NANO // 1000, 50, 1)
 
 
-def test_a_call_that_may_cost_too_much_is_not_made(ledger: Store) -> None:
+def test_a_spent_budget_allows_no_call(ledger: Store) -> None:
     model = PricedModel()
-    estimate = estimate_call(model, REQUEST)
-    assert estimate.usd is not None
-    fits = Budget(usd=estimate.usd * 1.001, per="day")
-    with pytest.raises(BudgetError) as caught:
-        put_on_budget(model, ledger, Budget(usd=estimate.usd * 0.999, per="day")).ask(REQUEST)
-    assert model.calls == 0
+    asked = put_on_budget(model, ledger, Budget(usd=0.0015, per="day"))
+    with pytest.raises(BudgetError, match=r"is spent: \$0.0020 and 100 tokens, in") as caught:
+        ask_often(asked)
+    assert model.calls == 2
     error = caught.value
-    tokens = estimate.input + estimate.output
-    assert f"it may need ${estimate.usd:.4f} and {tokens:,} tokens" in str(error)
-    assert "with $0.0000 and 0 tokens spent" in str(error)
-    assert (error.budget[:4], error.period) == ("usd=", f"{datetime.now(UTC):%Y-%m-%d}")
-    put_on_budget(model, ledger, fits).ask(REQUEST)
-    assert model.calls == 1
+    assert (error.budget, error.period) == ("usd=0.0015 per=day", f"{datetime.now(UTC):%Y-%m-%d}")
 
 
 @pytest.mark.parametrize(
@@ -219,52 +198,34 @@ def test_tokens_and_dollars_limit(ledger: Store, budget: Budget) -> None:
     asked = put_on_budget(model, ledger, budget)
     with pytest.raises(BudgetError):
         ask_often(asked)
-    assert model.calls * 300 <= (budget.tokens or 0)
+    assert model.calls * 300 <= (budget.tokens or 0) + 300
+    assert model.calls or not budget.tokens
 
 
-@pytest.mark.parametrize(
-    ("error", "counted"),
-    [
-        (RejectedRequestError("no"), 0),
-        (ServerError("lost"), 1),
-        (KeyboardInterrupt(), 1),
-        (ValueError("bug"), 1),
-    ],
-    ids=["rejected", "lost", "interrupted", "bug"],
-)
-def test_a_failed_call_counts_its_most_if_it_may_be_billed(
-    ledger: Store, error: BaseException, counted: int
+@pytest.mark.parametrize("error", [ServerError("lost"), KeyboardInterrupt(), ValueError("bug")])
+def test_a_call_without_a_reply_costs_what_its_error_says(
+    ledger: Store, error: BaseException
 ) -> None:
     def fail() -> Reply:
         raise error
 
-    model = PricedModel(answer=fail)
+    asked = put_on_budget(PricedModel(answer=fail), ledger, Budget(usd=1, per="day"))
     with pytest.raises(type(error)):
-        put_on_budget(model, ledger, Budget(usd=1, per="day")).ask(REQUEST)
-    state, (usd, tokens) = read_only_account(ledger), count_most(model)
-    assert (state.usd, state.tokens, state.calls) == (usd * counted, tokens * counted, counted)
+        asked.ask(REQUEST)
+    assert list(list_accounts(ledger)) == []
+    if isinstance(error, ServerError):
+        error.attempts = (CallAttempt("m", "ServerError", Usage(50, 0, 0, 0.001)),)
+        with pytest.raises(ServerError):
+            asked.ask(REQUEST)
+        assert read_only_account(ledger).tokens == 50
 
 
-@pytest.mark.parametrize(
-    "usage",
-    [
-        Usage(),
-        Usage(-50, 0, 0, 0.001),
-        Usage(50, -1, 0, 0.001),
-        Usage(50, 0, 0, -0.001),
-        Usage(50, 0, 0, float("nan")),
-        Usage(50, 0, 0, float("inf")),
-        Usage(0, 0, 0, float("-inf")),
-        Usage(float("nan"), 1),  # type: ignore[arg-type]
-        Usage(1, float("inf")),  # type: ignore[arg-type]
-    ],
-)
-def test_missing_and_impossible_counts_cost_the_most(ledger: Store, usage: Usage) -> None:
-    """A model of the program cannot give money back, and its reply is not lost."""
-    model = PricedModel(answer=lambda: Reply(ModelMessage("3"), usage=usage, model="m"))
-    assert put_on_budget(model, ledger, Budget(usd=1, per="day")).ask(REQUEST).message.text == "3"
-    state = read_only_account(ledger)
-    assert ((state.usd, state.tokens), state.calls) == (count_most(model), 1)
+@pytest.mark.parametrize("budget", [Budget(usd=1, per="day"), Budget(tokens=9, per="day")])
+def test_a_reply_without_counts_is_an_error(ledger: Store, budget: Budget) -> None:
+    asked = put_on_budget(PricedModel(answer=reply), ledger, budget)
+    with pytest.raises(BudgetError, match="server of m reported no usage; limit calls"):
+        asked.ask(REQUEST)
+    assert read_only_account(ledger).calls == 1
 
 
 @given(st.lists(st.integers(0, 10**7), max_size=40))
@@ -278,22 +239,14 @@ def test_sums_of_small_prices_are_exact(nanos: list[int]) -> None:
     assert sum(found.state.usd for found in list_accounts(ledger)) == sum(nanos)
 
 
-def test_an_unknown_price_is_refused_or_counted_by_tokens(ledger: Store) -> None:
+def test_an_unknown_price_is_an_error_or_counted_by_tokens(ledger: Store) -> None:
     model = PricedModel("openai/of-our-own", lambda: reply(50))
-    with pytest.raises(BudgetError, match="no price is known for the model openai/of-our-own"):
+    with pytest.raises(BudgetError, match="no price is known for the model m; upgrade"):
         put_on_budget(model, ledger, Budget(usd=1, tokens=10_000, per="day")).ask(REQUEST)
-    assert model.calls == 0
     asked = put_on_budget(model, ledger, Budget(tokens=2000, per="day"))
-    with pytest.raises(BudgetError):
+    with pytest.raises(BudgetError, match="is spent"):
         ask_often(asked)
-    assert 0 < model.calls * 50 <= 2000
-
-
-@given(st.text(max_size=300), st.text(max_size=300))
-def test_an_estimate_has_a_token_for_each_byte(system: str, text: str) -> None:
-    estimate = estimate_call(PricedModel(), Request(system, (UserMessage(text),)))
-    sent = (system + text).encode("utf-8", "surrogatepass")
-    assert estimate.input >= len(sent)
+    assert model.calls * 50 == 2000
 
 
 BUSY = ServerError("busy")
@@ -321,13 +274,11 @@ def test_each_call_of_a_model_that_asks_several_is_counted(
         return reply(50, 0.001)
 
     model = PricedModel(answer=answer)
-    needed = estimate_call(model, REQUEST)
     put_on_budget(wrap(model), ledger, Budget(usd=1, per="day")).ask(REQUEST)
     state = read_only_account(ledger)
     assert (state.calls, state.tokens) == (counted, 50 * counted)
-    small = Budget(tokens=needed.input + needed.output - 1, per="day", name="small")
     with pytest.raises(BudgetError):
-        put_on_budget(wrap(model), ledger, small).ask(REQUEST)
+        put_on_budget(wrap(model), ledger, Budget(tokens=50, per="day")).ask(REQUEST)
     assert model.calls == len(ends)
 
 
@@ -349,7 +300,7 @@ def test_budgets_of_any_names_are_apart(names: list[str]) -> None:
 
 def test_several_budgets_hold_together(ledger: Store) -> None:
     narrow, wide = (
-        Budget(tokens=800, per="day", name="narrow"),
+        Budget(tokens=500, per="day", name="narrow"),
         Budget(tokens=5000, per="month", name="wide"),
     )
     model = PricedModel(answer=lambda: reply(500))
@@ -365,7 +316,7 @@ def test_budgets_of_one_account_count_once_with_the_lower_limit(ledger: Store) -
     model = PricedModel(answer=lambda: reply(500, 0.0))
     budgets = (
         Budget(tokens=5000, per="day"),
-        Budget(tokens=900, per="day"),
+        Budget(tokens=500, per="day"),
         Budget(usd=3, per="day"),
     )
     asked = put_on_budget(model, ledger, *budgets)
@@ -380,15 +331,15 @@ def test_budgets_of_one_account_count_once_with_the_lower_limit(ledger: Store) -
 
 def test_inner_budgets_do_not_loosen_outer_ones() -> None:
     with (
-        njrt.using(model=Scripted([]), store="memory:", budget=Budget(tokens=10, per="day")),
-        pytest.raises(BudgetError, match="tokens=10 "),
+        njrt.using(model=Scripted([]), store="memory:", budget=Budget(tokens=0, per="day")),
+        pytest.raises(BudgetError, match="tokens=0 "),
         njrt.using(budget=Budget(tokens=10**9, per="day")),
     ):
         njrt.llm("How many?")
 
 
 def test_the_environment_adds_to_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NJC_BUDGET", "tokens=10 per=day name=of-the-operator")
+    monkeypatch.setenv("NJC_BUDGET", "tokens=0 per=day name=of-the-operator")
     with (
         njrt.using(model=Scripted([]), store="memory:", budget="tokens=999999 per=day"),
         pytest.raises(BudgetError, match="of-the-operator"),
@@ -397,7 +348,7 @@ def test_the_environment_adds_to_the_option(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_recorded_replies_cost_nothing(tmp_path: Path) -> None:
-    with njrt.using(store="memory:", budget=Budget(tokens=7000, per="day")):
+    with njrt.using(store="memory:", budget=Budget(tokens=5001, per="day")):
         for script in ([reply(5000)], [], []):
             with njrt.using(model=Scripted(script), record=tmp_path / "r.jsonl"):
                 assert njrt.llm("How many?") == "3"
@@ -405,78 +356,55 @@ def test_recorded_replies_cost_nothing(tmp_path: Path) -> None:
 
 def test_cached_replies_cost_nothing(tmp_path: Path) -> None:
     with njrt.using(
-        store="memory:", budget=Budget(tokens=7000, per="day", name="cached"), cache=tmp_path
+        store="memory:", budget=Budget(tokens=5001, per="day", name="cached"), cache=tmp_path
     ):
         for script in ([reply(5000)], [], []):
             with njrt.using(model=Scripted(script)):
                 assert njrt.llm("How many?") == "3"
 
 
-def test_async_calls_under_way_are_counted() -> None:
-    model = PricedModel(answer=lambda: reply(10, 0.0))
-
-    async def ask_all() -> list[Any]:
-        with njrt.using(
-            model=model, store="memory:", budget=Budget(tokens=12_000, per="day", name="async")
-        ):
-            return await asyncio.gather(
-                *(njrt.allm("How many?") for _ in range(6)), return_exceptions=True
-            )
-
-    results = asyncio.run(ask_all())
-    refused = [result for result in results if isinstance(result, BudgetError)]
-    assert len(refused) + model.calls == 6
-    assert refused
-    assert model.calls >= 1
-
-
 # --- a store that fails
 
 
 class FailingStore(MemoryStore):
-    """A store whose changes fail while `fails` is set, before or after they are made."""
+    """A store that cannot be used while `fails` is set."""
 
-    fails = ""
+    fails = False
 
-    def swap(self, key: str, old: str | None, new: str | None) -> bool:
-        if self.fails == "before":
+    def get(self, key: str) -> str | None:
+        if self.fails:
             raise StoreError("the store fails")
-        done = super().swap(key, old, new)
-        if self.fails == "after":
-            raise StoreError("the store fails")
-        return done
+        return super().get(key)
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_without_the_store_no_call_is_made(when: str) -> None:
+def test_without_the_store_no_call_is_made() -> None:
     store, model = FailingStore(), PricedModel()
-    store.fails = when
+    store.fails = True
     with pytest.raises(StoreError):
         put_on_budget(model, store, Budget(usd=1, per="day")).ask(REQUEST)
     assert model.calls == 0
 
 
-def test_a_store_that_fails_after_a_call_keeps_its_most() -> None:
+def test_a_call_that_cannot_be_counted_is_an_error() -> None:
     store = FailingStore()
 
     def answer() -> Reply:
-        store.fails = "before"
+        store.fails = True
         return reply(50, 0.001)
 
-    model = PricedModel(answer=answer)
-    put_on_budget(model, store, Budget(usd=1, per="day")).ask(REQUEST)
-    state = read_only_account(store)
-    assert (state.usd, state.tokens) == count_most(model)
+    asked = put_on_budget(PricedModel(answer=answer), store, Budget(usd=1, per="day"))
+    with pytest.raises(StoreError):
+        asked.ask(REQUEST)
 
 
 def test_an_account_of_0_2_is_read() -> None:
-    store, budget = MemoryStore(), Budget(tokens=5000, per="total")
+    store, budget = MemoryStore(), Budget(tokens=4900, per="total")
     text = (
         '{"usd": 7, "tokens": 4900, "calls": 1, "held": {"a": [1, 2, 3.5]}, "limit_usd": null, '
         '"limit_tokens": 5000, "at": 1.5, "expired": ["b"]}'
     )
-    store.put(*find_accounts([budget], 0), text)
-    with pytest.raises(BudgetError, match="4,900 tokens spent"):
+    store.put(find_accounts([budget], 0)[0].key, text)
+    with pytest.raises(BudgetError, match="4,900 tokens, in total"):
         put_on_budget(PricedModel(), store, budget).ask(REQUEST)
 
 
@@ -486,68 +414,24 @@ def test_accounts_of_0_2_that_belonged_to_a_key_are_left_out() -> None:
     assert list(list_accounts(store)) == []
 
 
-def test_a_fraction_of_a_token_counts_as_one(ledger: Store) -> None:
-    used = Usage(5.5, 12.0, 0, 0.001)  # type: ignore[arg-type]
-    model = PricedModel(answer=lambda: Reply(ModelMessage("3"), usage=used, model="m"))
-    for _ in range(2):
-        put_on_budget(model, ledger, Budget(usd=1, per="day")).ask(REQUEST)
-    assert (read_only_account(ledger).tokens, read_only_account(ledger).calls) == (36, 2)
-
-
 def test_an_account_that_cannot_be_read_hides_no_other(
     ledger: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     put_on_budget(PricedModel(), ledger, Budget(usd=1, per="day")).ask(REQUEST)
-    ledger.put(*find_accounts([Budget(per="total")], 0), '{"tokens": 5.5}')
+    ledger.put(find_accounts([Budget(per="total")], 0)[0].key, '{"tokens": 5.5}')
     assert [account.per for account in list_accounts(ledger)] == ["day"]
     assert "budget/all/total/all//total in the store is not an account" in caplog.text
 
 
 def test_an_account_that_cannot_be_read_allows_nothing(ledger: Store) -> None:
     model, budget = PricedModel(), Budget(usd=1, per="total")
-    ledger.put(*find_accounts([budget], 0), '{"usd": "none"}')
+    ledger.put(find_accounts([budget], 0)[0].key, '{"usd": "none"}')
     with pytest.raises(StoreError, match="is not an account of a budget"):
         put_on_budget(model, ledger, budget).ask(REQUEST)
     assert model.calls == 0
 
 
-# --- clocks
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from([-200_000, -3600, -1, 0, 1, 30, 100, 3600, 200_000]),
-            st.sampled_from(["call", "lost", "slow"]),
-        ),
-        max_size=30,
-    )
-)
-def test_no_step_of_the_clock_lets_a_day_spend_more(steps: list[tuple[int, str]]) -> None:
-    """Each day's account holds its limit however the clock is set between calls."""
-    now = 1_772_000_000.0
-    ledger = MemoryStore(lambda: now)
-    results: Iterator[str] = iter([kind for _, kind in steps])
-
-    def answer() -> Reply:
-        if next(results) == "lost":
-            raise ServerError("lost")
-        return reply(400)
-
-    asked = put_on_budget(PricedModel(answer=answer), ledger, Budget(tokens=2000, per="day"))
-    for step, _ in steps:
-        now += step
-        try:
-            asked.ask(REQUEST)
-        except ServerError:
-            pass
-        except BudgetError:
-            next(results)
-    for account in list_accounts(ledger):
-        assert account.state.tokens <= 2000
-
-
-# --- many processes, and kills
+# --- many processes
 
 HAMMER = """
 import random, sys, time
@@ -572,7 +456,7 @@ class Model:
 
 ledger = get_store(url, {})
 model = Model()
-layer = Budgeted((Budget(tokens=20_000, per="total"),), lambda: ledger, lambda: model)
+layer = Budgeted((Budget(tokens=20_000, per="total"),), lambda: ledger)
 asked = LayeredModel(model, (layer,))
 request = Request("Answer.", (UserMessage("How many?"),), max_reply_tokens=100, timeout=600.0)
 print("ready", flush=True)
@@ -606,12 +490,12 @@ def let_go(child: subprocess.Popen[str]) -> None:
     child.stdin.flush()
 
 
-LIMIT, MOST_COUNTED = 20_000, 900
+LIMIT, MOST_USED = 20_000, 600
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", ["sqlite", "redis"])
-def test_processes_never_exceed_a_budget_together(url: str, store: Store, tmp_path: Path) -> None:
+def test_processes_share_a_budget(url: str, store: Store, tmp_path: Path) -> None:
     log = tmp_path / "log"
     children = [start_hammer(url, log, seed) for seed in range(3)]
     for child in children:
@@ -621,36 +505,10 @@ def test_processes_never_exceed_a_budget_together(url: str, store: Store, tmp_pa
     assert [child.returncode for child in children] == [0] * 3
     used = sum(map(int, log.read_text().split()))
     state = read_only_account(store)
-    assert state.tokens == used <= LIMIT
-    assert used > LIMIT - MOST_COUNTED * 2
+    assert LIMIT <= used == state.tokens < LIMIT + len(children) * MOST_USED
 
 
-def count_lines(log: Path) -> int:
-    return len(log.read_text().splitlines()) if log.exists() else 0
-
-
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("kind", ["sqlite", "redis"])
-def test_a_kill_costs_no_more_than_the_most_of_its_call(
-    url: str, store: Store, tmp_path: Path
-) -> None:
-    log, pick, kills = tmp_path / "log", random.Random(11), 4
-    for seed in range(kills):
-        child = start_hammer(url, log, seed)
-        let_go(child)
-        calls = count_lines(log) + pick.randint(1, 4)
-        stops = time.monotonic() + HANG_SECONDS
-        while count_lines(log) < calls and child.poll() is None and time.monotonic() < stops:
-            time.sleep(0.0005)
-        time.sleep(pick.uniform(0, 0.004))
-        child.send_signal(signal.SIGKILL)
-        child.communicate(timeout=HANG_SECONDS)
-    used = sum(map(int, log.read_text().split()))
-    state = read_only_account(store)
-    assert used <= state.tokens <= min(LIMIT, used + kills * MOST_COUNTED)
-
-
-def test_threads_never_exceed_a_budget_together(ledger: Store) -> None:
+def test_threads_share_a_budget(ledger: Store) -> None:
     model = PricedModel(answer=lambda: reply(300, 0.0))
     asked = put_on_budget(model, ledger, Budget(tokens=10_000, per="total"))
 
@@ -666,20 +524,5 @@ def test_threads_never_exceed_a_budget_together(ledger: Store) -> None:
         thread.start()
     for thread in threads:
         thread.join(HANG_SECONDS)
-    assert model.calls * 300 == read_only_account(ledger).tokens <= 10_000
-
-
-# --- a real wire
-
-
-@pytest.mark.parametrize(
-    ("script", "calls"),
-    [([says("3")], 1), ([Status(400)], 0), ([Status(503)], 0), ([Drop()], 1)],
-    ids=["answers", "rejects", "fails", "drops"],
-)
-def test_calls_to_a_server(ledger: Store, script: list[Any], calls: int) -> None:
-    with OpenAIServer(script) as server:
-        model = OpenAI("gpt-4.1", vendor_url=server.base_url, key=KEY, retries=0)
-        with suppress(RejectedRequestError, ServerError):
-            put_on_budget(model, ledger, Budget(usd=1, per="day")).ask(REQUEST)
-    assert read_only_account(ledger).calls == calls
+    assert model.calls * 300 == read_only_account(ledger).tokens
+    assert 10_000 <= model.calls * 300 < 10_000 + 6 * 300

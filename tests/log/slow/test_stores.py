@@ -237,15 +237,6 @@ def test_a_store_that_is_not_there_says_so(url: str, monkeypatch: pytest.MonkeyP
 # --- a file
 
 
-def test_what_must_not_be_lost_is_not_evicted(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "s", max_bytes=20_000)
-    assert store.swap("kept", None, "x" * 30_000)
-    for number in range(200):
-        store.put(f"{number}", "x" * 1000)
-    assert len(store.list_keys("")) < 150
-    assert store.get("kept") is not None
-
-
 def test_a_damaged_file_is_an_error_and_stays(tmp_path: Path) -> None:
     path = tmp_path / "s"
     store = SqliteStore(path)

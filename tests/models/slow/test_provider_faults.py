@@ -213,7 +213,7 @@ def test_every_mutation_of_a_response_is_a_reply_or_a_model_error(vendor, reques
     [
         (
             {"message": "the model is down", "code": 502},
-            "answer for {} (HTTP 502: the model is down",
+            "too busy for {}, or failed (HTTP 502: the model is down",
         ),
         ({"message": "the key KEY is spent", "code": 402}, "(HTTP 402: no explanation)"),
         ({"message": "the model is down", "code": "down"}, "(HTTP 502: the model is down)"),

@@ -72,7 +72,7 @@ class Loop(Generic[T]):
         """Return the future reply to an equal request that was sent for this iteration, if any."""
         sent, self._sent[0] = self._sent[0], None
         if sent is not None:
-            made = replace(sent[0], timeout=request.timeout, seconds_left=request.seconds_left)
+            made = replace(sent[0], timeout=request.timeout)
             if made == request:
                 self._drops = 0
                 return sent[1]
@@ -136,7 +136,7 @@ class AskingAhead:
             future.cancel()
         if (left := self.meter.seconds_left()) is not None:
             left = max(left, MIN_CALL_SECONDS)
-            request = replace(request, timeout=min(left, request.timeout), seconds_left=left)
+            request = replace(request, timeout=min(left, request.timeout))
         return await ask(request)
 
 

@@ -82,7 +82,9 @@ class DecisionRecord:
         from njrt.log.recording_file import RecordedTouch
 
         id, key, effect = uuid.uuid4().hex, self._hash_messages(), effect_to_json(pending.effect)
-        asked = RecordedTouch(id, pending.place, key, pending.number, effect, digest=pending.digest)
+        asked = RecordedTouch(
+            pending.place, key, pending.number, effect, id=id, digest=pending.digest
+        )
         index, found = self.recorder.take_call(asked, is_alone)
         return RecordedSlot(self.recorder, index, found or asked, self.recorder.record_call)
 

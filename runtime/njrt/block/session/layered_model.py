@@ -97,7 +97,7 @@ def make_layered_model(
         from njrt.log.cache import Cache
 
         layers.append(Cache(get_reply_store(place), partial(identify_model, model)))
-    if budgeted := make_budget_layer(settings, options, choose, environ):
+    if budgeted := make_budget_layer(settings, options, environ):
         layers.append(budgeted)
     return LayeredModel(model, (*outer, *layers))
 
@@ -113,7 +113,7 @@ def identify_model(model: Any) -> str:
 
 
 def make_budget_layer(
-    settings: Settings, options: Options, choose: Callable[[], Model], environ: Mapping[str, str]
+    settings: Settings, options: Options, environ: Mapping[str, str]
 ) -> Budgeted | None:
     """Return the layer of all budgets here: of `with using`, the option and, always, NJC_BUDGET."""
     texts = {options.budget, environ.get("NJC_BUDGET")} - {None, ""}
@@ -124,9 +124,7 @@ def make_budget_layer(
     from njrt.log.open_store import get_store
 
     named = [budget for text in texts for budget in parse_budgets(text or "")]
-    return Budgeted(
-        (*settings.budgets, *named), partial(get_store, options.store, os.environ), choose
-    )
+    return Budgeted((*settings.budgets, *named), partial(get_store, options.store, os.environ))
 
 
 def find_cache_place(

@@ -228,7 +228,7 @@ class Metered:
         changes: dict[str, Any] = {"before_call": self.meter.count_call}
         if (left := self.meter.count_call()) is not None:
             left = max(left, MIN_CALL_SECONDS)
-            changes |= {"timeout": min(left, request.timeout), "seconds_left": left}
+            changes["timeout"] = min(left, request.timeout)
         try:
             reply = await ask(replace(request, **changes))
         except NaturalError as error:

@@ -50,11 +50,8 @@ class Budget:
                 f"{self.per!r}; limit a `with` by njrt.limit(usd=...), a run by the options "
                 "max_usd and max_tokens"
             )
-        if (
-            not isinstance(self.name, str)
-            or not 0 < len(self.name.encode("utf-8", "surrogatepass")) <= 100
-        ):
-            raise ConfigurationError("Budget: `name` must be a text of 1 to 100 bytes")
+        if not isinstance(self.name, str) or not self.name:
+            raise ConfigurationError("Budget: `name` must be a text")
 
     def __str__(self) -> str:
         """Return the form that `parse_budgets` reads, without default values."""

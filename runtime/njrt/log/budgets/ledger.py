@@ -1,21 +1,22 @@
 """Accounts of budgets in a store: one counter for each period.
 
-    find_accounts(budgets, now)       {"budget/all/day/...": [Budget(...)]}
-    count(store, key, most, budgets)  BudgetError if a budget does not allow it
-    count(store, key, spent - most)   what the call has cost, in place of the most
+    find_accounts(budgets, now)     [Account("budget/all/day/...", Budget(...))]
+    account.check(store)            BudgetError if its budget is spent
+    account.add(store, spent)       what a call has cost
 
 An account is one text in the store, changed by `update`. Dollars are stored as integer billionths.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from njrt.data.logs import warn
 from njrt.data.options.budget import Budget
 from njrt.data.records import record
 from njrt.errors import BudgetError, StoreError
+from njrt.messages import Usage
 from njrt.stores import Store, make_store_key, split_store_key, update
 from njrt.values.dataclass_json import InvalidJsonError, from_json, to_json
 
@@ -32,7 +33,7 @@ _LABELS: Mapping[str | None, str] = {
 
 @record
 class Spending:
-    """Billionths of a dollar, tokens and calls: those of an account, as stored, or of one call."""
+    """Billionths of a dollar, tokens and calls: those of an account, as stored, or of a call."""
 
     usd: int = 0
     tokens: int = 0
@@ -41,11 +42,37 @@ class Spending:
     def __add__(self, other: Spending) -> Spending:
         return Spending(self.usd + other.usd, self.tokens + other.tokens, self.calls + other.calls)
 
-    def __sub__(self, other: Spending) -> Spending:
-        return self + Spending(-other.usd, -other.tokens, -other.calls)
-
     def __str__(self) -> str:
         return f"{format_usd(self.usd / NANO)} and {self.tokens:,} tokens"
+
+
+def measure_spending(usage: Usage, calls: int = 0) -> Spending:
+    """Return a usage as an account counts it; an unknown price is not counted."""
+    usd, tokens = (usage.usd or 0.0) * NANO, usage.input + usage.output
+    return Spending(round(usd), round(tokens), calls)
+
+
+@record
+class Account:
+    """The counter of a budget in one period, under `key` in a store."""
+
+    key: str
+    budget: Budget
+    period: str
+
+    def check(self, store: Store, under_way: Spending) -> None:
+        """Raise BudgetError if the budget is spent, together with what is `under_way`."""
+        budget, spent = self.budget, read_state(store.get(self.key), self.key) + under_way
+        if (budget.tokens is not None and spent.tokens >= budget.tokens) or (
+            budget.usd is not None and spent.usd >= budget.usd * NANO
+        ):
+            error = BudgetError(f"the budget `{budget}` is spent: {spent}, in {self.period}")
+            error.budget, error.period = str(budget), self.period
+            raise error
+
+    def add(self, store: Store, more: Spending) -> None:
+        """Add to the counter."""
+        update(store, self.key, lambda text: to_json(read_state(text, self.key) + more))
 
 
 @record
@@ -63,38 +90,14 @@ def find_period(per: str | None, now: float) -> str:
     return f"{datetime.fromtimestamp(now, UTC):{_LABELS[per]}}"
 
 
-def find_accounts(budgets: Iterable[Budget], now: float) -> Mapping[str, Sequence[Budget]]:
-    """Return the keys of a call's accounts, each with all its budgets."""
-    found: dict[str, list[Budget]] = {}
+def find_accounts(budgets: Iterable[Budget], now: float) -> list[Account]:
+    """Return the accounts of a call."""
+    found = []
     for budget in budgets:
         period = find_period(budget.per, now)
         key = make_store_key("budget", budget.name, str(budget.per), "all", "", period)
-        found.setdefault(key, []).append(budget)
+        found.append(Account(key, budget, period))
     return found
-
-
-def count(store: Store, key: str, more: Spending, budgets: Iterable[Budget] = ()) -> None:
-    """Add to an account what its `budgets` allow, else raise BudgetError."""
-
-    def change(text: str | None) -> str:
-        state = read_state(text, key)
-        for budget in budgets:
-            if _exceeds(budget.usd and budget.usd * NANO, state.usd, more.usd) or _exceeds(
-                budget.tokens, state.tokens, more.tokens
-            ):
-                error = BudgetError(
-                    f"the budget `{budget}` does not allow this call: it may need {more}, with "
-                    f"{state} spent (and the most that calls under way may cost)"
-                )
-                error.budget, error.period = str(budget), split_store_key(key)[-1]
-                raise error
-        return to_json(state + more)
-
-    update(store, key, change)
-
-
-def _exceeds(limit: float | None, spent: int, needed: int) -> bool:
-    return limit is not None and (spent >= limit or spent + needed > round(limit))
 
 
 def list_accounts(store: Store) -> Iterator[StoredAccount]:

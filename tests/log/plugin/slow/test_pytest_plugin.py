@@ -312,45 +312,6 @@ def test_recordings_of_older_versions_keep_their_names(
     project.runpytest_inprocess().assert_outcomes(passed=2)
 
 
-PATCHES = [
-    'mock.patch("builtins.open", mock.mock_open(read_data="21"))',
-    'mock.patch("io.open", mock.mock_open(read_data="21"))',
-    'mock.patch("builtins.open", side_effect=PermissionError)',
-    'mock.patch("pathlib.Path.open", side_effect=PermissionError)',
-    'mock.patch("pathlib.Path.read_bytes", return_value=b"")',
-    'mock.patch("pathlib.Path.exists", return_value=False)',
-    'mock.patch("os.path.exists", return_value=False)',
-    'mock.patch("os.replace")',
-    'mock.patch("os.stat", side_effect=PermissionError)',
-    'mock.patch("os.open", side_effect=PermissionError)',
-]
-
-
-@pytest.mark.parametrize("patch", PATCHES)
-def test_recordings_are_real_files_while_a_test_patches_open(
-    project: pytest.Pytester, server: OpenAIServer, patch: str
-) -> None:
-    """The runtime is imported before the test, and keeps the functions that it found then."""
-    project.makepyfile(
-        test_it=f"""
-            import sys
-            from unittest import mock
-            from doubling import double
-
-            def test_double():
-                loaded = set(sys.modules)
-                with {patch}:
-                    assert double(21) == 42
-                new = [name for name in sys.modules if name not in loaded and "interpreters" not in name]
-                assert "--njc-record=once" in sys.argv or not new, new
-            """
-    )
-    project.runpytest_subprocess("--njc-record=once").assert_outcomes(passed=1)
-    assert recordings(project) == ["recordings/test_it/test_double.jsonl"]
-    project.runpytest_subprocess().assert_outcomes(passed=1)
-    assert asked(server) == 1
-
-
 def test_the_environment_is_put_back(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
