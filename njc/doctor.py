@@ -47,7 +47,6 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "anthropic": ("anthropic",),
     "pydantic-ai": ("pydantic-ai-slim",),
     "static": ("tomlkit",),
-    "watch": ("watchfiles",),
     "otel": ("opentelemetry-api",),
     "notebook": ("ipython",),
     "lsp": ("pygls",),

@@ -17,7 +17,6 @@ from njc.commands.terminal.flags import (
     OUT,
     OUTPUT_FORMAT,
     SOURCES,
-    WATCH,
     WRITER,
     WRITER_NAME,
     project_flags,
@@ -25,7 +24,6 @@ from njc.commands.terminal.flags import (
     resolve_project,
     with_console,
 )
-from njc.commands.terminal.repeat import watch_sources
 from njc.compiler.frontend.parse import can_be_static
 from njc.project.build import (
     BuildPlan,
@@ -51,7 +49,6 @@ from njc.project.report import (
     summarize_findings,
 )
 from njc.project.units import (
-    SUFFIX,
     Unit,
     choose_places,
     find_package_files,
@@ -85,11 +82,10 @@ if TYPE_CHECKING:
 @click.option("--unreviewed", is_flag=True, help="With --locked: accept unsigned code.")
 @ATTEMPTS
 @JOBS
-@WATCH
 @OUTPUT_FORMAT
 @project_flags
 @with_console
-def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any) -> int:
+def command(console: Console, sources: Sequence[Path], **flags: Any) -> int:
     """Compile each x.njpy to x.py; on an error, write nothing.
 
     SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml).
@@ -97,15 +93,13 @@ def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any
     if flags["format"] != "text":
         refuse_options("prints to standard output, as --output-format does", "diff")
     if flags["clean"]:
-        refuse_options("does nothing with --clean, which builds nothing", "watch", "mode", "locked")
+        refuse_options("does nothing with --clean, which builds nothing", "mode", "locked")
         return _clean(console, sources, flags)
     if not flags["locked"]:
         refuse_options("needs --locked", "unreviewed")
     if flags["check_code"]:
         project = resolve_project(sources, flags)
         return _check_answer(console, flags["check_code"], sources, project)
-    if watch:
-        watch_sources(console, lambda: _build(console, sources, flags), sources, (SUFFIX, ".py"))
     return _build(console, sources, flags)
 
 

@@ -20,13 +20,11 @@ from njc.commands.terminal.flags import (
     OUTPUT_FORMAT,
     PATH,
     SOURCES,
-    WATCH,
     project_flags,
     refuse_options,
     resolve_project,
     with_console,
 )
-from njc.commands.terminal.repeat import watch_sources
 from njc.compiler.frontend.parse import can_be_static
 from njc.compiler.frontend.source import SourceFile
 from njc.project.build import (
@@ -46,7 +44,6 @@ _STDIN = Path("-")
 @click.command("check")
 @SOURCES
 @JOBS
-@WATCH
 @OUTPUT_FORMAT
 @click.option("--hints", is_flag=True, help="Report hints, too.")
 @click.option(
@@ -54,7 +51,7 @@ _STDIN = Path("-")
 )
 @project_flags
 @with_console
-def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any) -> int:
+def command(console: Console, sources: Sequence[Path], **flags: Any) -> int:
     """Report all findings; exit 1 if one is an error.
 
     SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml, or else the
@@ -65,16 +62,8 @@ def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any
         refuse_options("names the source that `-` reads; add `-`", "stdin_filename")
     elif len(sources) > 1:
         raise ConfigurationError("`-` is one source on standard input; name no other beside it")
-    else:
-        refuse_options("needs files; standard input is read once", "watch")
     if not sources and not find_project(Path.cwd(), os.environ).src:
         sources = [Path()]
-    if watch:
-        watch_sources(console, lambda: _check(console, sources, flags), sources)
-    return _check(console, sources, flags)
-
-
-def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:
     stdin_filename = flags["stdin_filename"] or Path(f"stdin{SUFFIX}")
     project = resolve_project([stdin_filename] if _STDIN in sources else sources, flags)
     contents = _read_contents(console, sources, project, stdin_filename)

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 import stat
-import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
 from workplace import GREETING, MISSPELT, NOT_PYTHON, Workplace
 
-from njc.commands.terminal.console import Console
-from njc.commands.terminal.repeat import watch_sources
 from njc.project.build import plan_build
 from njc.project.config import Project
 from njc.project.units import find_units
-from waiting import HANG_SECONDS, wait_until
 
 HEADER = "# compiled by njc "
 
@@ -289,39 +283,3 @@ def test_a_source_may_vanish_while_files_are_written(here: Workplace) -> None:
     (here.folder / "a.njpy").unlink()
     plan.write_changes()
     assert (here.folder / "a.py").stat().st_mode & stat.S_IXUSR
-
-
-def test_a_watch_builds_again(here: Workplace) -> None:
-    here.write({"src/a.njpy": GREETING})
-    command = [sys.executable, "-m", "njc", "build", "src", "-o", "out", "--watch"]
-    watch = subprocess.Popen(command, cwd=here.folder, stderr=subprocess.PIPE, text=True)
-    try:
-        assert watch.stderr is not None
-        assert "1 file compiled" in watch.stderr.readline()
-        for word in ("Welcome", "Thank"):
-            here.write({"src/a.njpy": GREETING.replace("Greet", word)})
-            wait_until(lambda word=word: word in here.read("out/a.py"))
-        watch.send_signal(signal.SIGINT)
-        assert watch.wait(HANG_SECONDS) == 130
-    finally:
-        watch.kill()
-        watch.communicate()
-
-
-@pytest.mark.parametrize("place", [".", "src", "src/a.njpy"])
-def test_a_source_that_changes_before_the_watch_begins_is_built_again(
-    here: Workplace, place: str
-) -> None:
-    source, built = here.folder / "src/a.njpy", []
-    here.write({"src/a.njpy": GREETING, "src/c.njpy": GREETING})
-
-    def build() -> None:
-        built.append(source.read_text())
-        if len(built) == 1:
-            source.write_text(GREETING.replace("Greet", "Welcome"))
-        else:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        watch_sources(Console(), build, [here.folder / place])
-    assert built == [GREETING, GREETING.replace("Greet", "Welcome")]

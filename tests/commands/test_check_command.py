@@ -117,7 +117,6 @@ def test_standard_input(here: Workplace) -> None:
     ("arguments", "message"),
     [
         (["-", "a.njpy"], "name no other beside it"),
-        (["-", "--watch"], "--watch needs files"),
         (["a.njpy", "--stdin-filename", "b.njpy"], "add `-`"),
     ],
 )

@@ -270,7 +270,7 @@ def test_the_version_of_python_and_a_bare_install() -> None:
     )
     some = verdict("extras", here(version_of={"openai": "2.0", "tomlkit": "0.13"}.get))
     assert (some.status, some.says.partition(";")[0]) == ("ok", "openai 2.0, tomlkit 0.13")
-    assert "without anthropic, pydantic-ai, watch, otel, notebook, " in some.says
+    assert "without anthropic, pydantic-ai, otel, notebook, " in some.says
 
 
 def test_every_extra_for_users_is_checked() -> None:

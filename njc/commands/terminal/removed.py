@@ -41,6 +41,7 @@ FLAGS: Mapping[str, str] = {
     "--jumps": "use `njc trace --search`, with `continued` or another outcome",
     "--surprises": "compare the texts of two runs, as `njc trace FILE RUN` prints them",
     "--trace": "`njc trace FILE` shows a trace",
+    "--watch": "watch the sources by another program: `watchfiles 'njc build src' src`",
     "--unlearned": "learned code is used as other code; delete its entry in njc.lock",
     **dict.fromkeys(("compare --html", "compare --json", "eval --html"), _PRINTED),
     "eval --fresh": "delete the folder .njc_cache/eval beside the file of cases",

@@ -173,7 +173,7 @@ def test_a_command_imports_only_what_it_needs(here: Workplace) -> None:
     unchanged = (
         "import sys; sys.argv = ['njc', 'build', 'a.njpy'];"
         "import atexit; atexit.register(lambda: print(sorted(sys.modules.keys() & "
-        "{'njc.compiler.compiler', 'concurrent.futures', 'watchfiles', 'asyncio', 'pydantic'})));"
+        "{'njc.compiler.compiler', 'concurrent.futures', 'asyncio', 'pydantic'})));"
         "from njc.cli import main; main()"
     )
     assert here.python("-c", unchanged).stdout == "[]\n"
