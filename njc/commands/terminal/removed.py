@@ -13,7 +13,7 @@ COMMANDS: Mapping[str, str] = {
     "clean": "use `njc build --clean`",
     "mcp remove": "delete the module of the server",
     "mcp serve": "serve functions by the MCP package, as docs/reference/mcp.md shows",
-    "mcp update": "run the `njc mcp add` of the server again, which a module's first line has",
+    "mcp update": "run the `njc mcp add` of the server again",
     "migrate": "follow docs/migrating.md, which has a table of the changes",
     "migrate-model": "record again with NJC_RECORD=all:FILE, and measure with `njc eval --model`",
     "replay": "replay recordings by `pytest --njc-record=none`, or with NJC_RECORD=none:FILE",
