@@ -46,14 +46,6 @@ def command() -> None:
 @click.option(
     "--allow", multiple=True, metavar="TOOL", help="A tool that blocks call undecided; * is all."
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Seconds for one call.",
-)
 @with_console
 def add(console: Console, name: str, out: Path | None, allow: Sequence[str], **server: Any) -> None:
     """Write a module with a function for each tool of a server.

@@ -59,7 +59,6 @@ def write_module(
         "command": [*server.command],
         "env": [*server.env],
         "headers": server.headers,
-        "timeout": server.timeout if server.timeout != 60 else 0,
     }
     given = [f"{option}={value!r}" for option, value in options.items() if value]
     title = quote_docstring(f"Tools of the MCP server {server.name}.", "")

@@ -60,6 +60,7 @@ FLAGS: Mapping[str, str] = {
     "usage --all": "use --json, which has the accounts of past periods too",
     "cache --output-format": "the line has the number of replies and their size",
     **dict.fromkeys(("skill --force", "skill --into"), "redirect the output into a file"),
+    "add --timeout": "set the attribute `server.timeout` of the module",
     "build --stubs": "make stubs of the compiled files by mypy's stubgen",
     "debug --plain": "leave it out; commands are read line by line",
     "trace --block": "use --search FILE or FILE:LINE",

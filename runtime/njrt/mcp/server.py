@@ -123,7 +123,7 @@ class McpServer:
                 holder = self._holder
                 return await ask(client)
         except TimeoutError:
-            text = f"{name} has not answered in {self.timeout:g} seconds (timeout=)"
+            text = f"{name} has not answered in {self.timeout:g} seconds (server.timeout)"
             raise ToolTimeoutError(text) from None
         except Exception as error:
             status = self._status and f" ({self._status})"
