@@ -65,6 +65,7 @@ FLAGS: Mapping[str, str] = {
     "debug --plain": "leave it out; commands are read line by line",
     "trace --block": "use --search FILE or FILE:LINE",
     "trace --run": "name the run behind the file",
+    "doctor --output-format": "read its lines, one for each check, or the exit code",
     "eval --accept": "write the result into the case when you have read it",
     "eval --against": "run `njc eval` in a `git worktree` of the other version too",
 }
