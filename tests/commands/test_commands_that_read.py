@@ -23,7 +23,6 @@ PROJECT = {
 }
 COMMANDS = [
     ["build", "--check"],
-    ["build", "--diff"],
     ["check"],
     ["check", "--output-format", "json"],
     ["build", "--clean"],
