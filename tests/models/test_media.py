@@ -385,19 +385,6 @@ def test_pictures_of_pillow_are_shown_by_their_pixels():
         look({"photo": cut})
 
 
-def test_files_of_pydantic_ai_are_shown():
-    messages = pytest.importorskip("pydantic_ai.messages")
-    values = {
-        "photo": messages.BinaryContent(PNG, media_type="image/png"),
-        "letter": messages.BinaryContent(PDF, media_type="application/pdf"),
-        "link": messages.ImageUrl("https://example.org/a.png"),
-    }
-    (opening,) = look(values).messages
-    assert [file.media for file in opening.attachments] == [
-        Image(PNG), Document(PDF), Image(url="https://example.org/a.png"),
-    ]  # fmt: skip
-
-
 # ── what is kept of a file ───────────────────────────────────────────────────────────────────────────
 
 
