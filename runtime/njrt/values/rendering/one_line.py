@@ -174,9 +174,9 @@ def _write_tuple(writer: ValueWriter, value: tuple[Any, ...], room: int, exact: 
 _PLAIN_TUPLE_WRITER = _make_collection_writer(tuple, "(", ")")
 
 
-def _make_set_writer(cls: type) -> WriteFunction:
+def _make_set_writer(plain: Any) -> WriteFunction:
     def write(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
-        length = cls.__len__(value)  # type: ignore[attr-defined]
+        length = plain.__len__(value)
         if exact and 3 * length > room:
             raise DoesNotFit
         opening, closing = (
@@ -187,7 +187,7 @@ def _make_set_writer(cls: type) -> WriteFunction:
         if length > MAX_SORTED and not exact:
             return f"{opening}...{closing}"
         share = room if exact else max(24, room // 3)
-        elements = sort_elements(writer, cls.__iter__(value), share, exact)  # type: ignore[attr-defined]
+        elements = sort_elements(writer, plain.__iter__(value), share, exact)
         return writer.write_row(opening, zip(repeat(""), elements), length, closing, room, exact)
 
     return write
