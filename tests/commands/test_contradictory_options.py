@@ -16,8 +16,6 @@ CASES = {
     "debug --call 'f(1)' --recording r a.njpy": "--call needs --predicted",
     "debug --predicted a:b --call 'f(1)' --model m a.py": f"--model {PREDICTED}",
     "debug --predicted a:b --call 'f(1)' a.py x": f"ARGUMENTS {PREDICTED}",
-    "check - b.njpy": "`-` is one source on standard input; name no other beside it",
-    "check a.njpy --stdin-filename b": "--stdin-filename names the source that `-` reads; add `-`",
     "batch a.njpy:f r -o o --scheduler x": "--scheduler needs --executor dask",
     "build --clean --locked": "--locked does nothing with --clean, which builds nothing",
     "build --unreviewed": "--unreviewed needs --locked",

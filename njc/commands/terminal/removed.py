@@ -61,6 +61,7 @@ FLAGS: Mapping[str, str] = {
     "cache --output-format": "the line has the number of replies and their size",
     **dict.fromkeys(("skill --force", "skill --into"), "redirect the output into a file"),
     "add --timeout": "set the attribute `server.timeout` of the module",
+    "check --stdin-filename": "check a file, or let an editor ask `njc lsp`",
     "build --diff": "build, and read `git diff` of the compiled files",
     "build --stubs": "make stubs of the compiled files by mypy's stubgen",
     "debug --plain": "leave it out; commands are read line by line",

@@ -183,7 +183,7 @@ def test_a_command_imports_only_what_it_needs(here: Workplace) -> None:
     ("words", "expected"),
     [
         (["exp"], {"explain"}),
-        (["check", "--stdin-f"], {"--stdin-filename"}),
+        (["check", "--hi"], {"--hints"}),
     ],
 )
 def test_completion_in_the_shell(here: Workplace, words: list[str], expected: set[str]) -> None:

@@ -5,8 +5,8 @@
 
 Files are `njrt.Image`, `Document` and `Audio`, and Pillow's pictures. They are found in variables,
 in lists, tuples and dicts, and in the attributes of the program's objects. Redacted files are left
-out: those named like a secret, in fields with `repr=False`, or in objects that one of the program's
-functions describes. A file that is reached in several ways is sent once.
+out: those named like a secret, or in fields with `repr=False`. A file that is reached in several
+ways is sent once.
 
 Not detected: files in sets or properties, more than `MAX_DEPTH` levels deep or beyond
 `MAX_SEARCHED_ITEMS`, and files that the block's code produces.

@@ -229,7 +229,7 @@ def build_opening(block: Block, scope: Scope, redactor: Redactor | None = None) 
     outs = [format_output_line(block, scope, path, budget, redactor) for path in scope.outputs]
     if offered := list_offered_jumps(block):
         outs.append(f"Allowed jumps: {', '.join(offered)}")
-    return redactor.redact_whole(join_opening(block.instruction, [*lines, *outs], "", fixed))
+    return redactor.redact(join_opening(block.instruction, [*lines, *outs], "", fixed))
 
 
 _PLAIN_TYPES = (str, int, float, bool, type(None))

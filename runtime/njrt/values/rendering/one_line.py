@@ -158,7 +158,7 @@ def _make_collection_writer(cls: type, opening: str, closing: str) -> WriteFunct
         if cls is tuple and length == 1 and type(value) is tuple:
             tail = ",)"
         text = writer.write_row(head, items, length, tail, room, exact)
-        return text if writer.redactor.rule is False else redact_named_before(text)
+        return redact_named_before(text) if writer.redactor.rule else text
 
     return write
 
