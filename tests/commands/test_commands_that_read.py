@@ -32,7 +32,6 @@ COMMANDS = [
     ["run", "src/main.njpy"],
     ["show", "src/shop/mail.njpy"],
     ["show", "--stage", "lower", "src/shop/mail.njpy"],
-    ["show", "--line", "src/shop/mail.njpy:2"],
     ["trace", "trace.jsonl"],
 ]
 
