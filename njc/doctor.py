@@ -1,7 +1,7 @@
 """Installation checks: problems that prevent running natural code, and how to fix them.
 
     ok    python      3.11.9
-    ok    model       openai/gpt-4.1, set by NJC_MODEL
+    ok    model       openai/gpt-4.1
     fail  key         OPENAI_API_KEY is not set; set it to a key for https://api.openai.com/v1
     warn  extras      openai 2.1; without anthropic, otel; pip install "njpy[all]" installs the rest
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import chain
 from typing import Literal
 
 from njc.project.config import PROJECT_VARIABLES, Project, apply_environment
@@ -34,7 +33,7 @@ from njrt.data.similar import find_similar
 from njrt.errors import ConfigurationError, NaturalError, NoModelError, PolicyError
 from njrt.log.open_store import get_store
 from njrt.messages import Request, UserMessage
-from njrt.models.choose import DEFAULT_MODELS, choose_model
+from njrt.models.choose import choose_model
 from njrt.models.model import Model
 from njrt.models.remote import RemoteModel
 from njrt.models.server import OWN_KEY_VARIABLE
@@ -47,7 +46,6 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "anthropic": ("anthropic",),
     "pydantic-ai": ("pydantic-ai-slim",),
     "static": ("tomlkit",),
-    "watch": ("watchfiles",),
     "otel": ("opentelemetry-api",),
     "notebook": ("ipython",),
     "lsp": ("pygls",),
@@ -86,11 +84,12 @@ class HealthCheck:
 
 @record
 class HostEnvironment:
-    """The inputs of the checks; each of `options` has the name of its source, nearest first."""
+    """The inputs of the checks; `flags` are nearer than the environment, `project` is not."""
 
     python: tuple[int, int, int]
     environ: Mapping[str, str]
-    options: tuple[tuple[str, Options], ...]
+    flags: Options
+    project: Options
     version_of: Callable[[str], str | None]
     obstacle: str | None = None
     """Why this system cannot contain code."""
@@ -98,9 +97,8 @@ class HostEnvironment:
     @property
     def merged_options(self) -> Options:
         """The options of a block that sets none."""
-        flags, *further = (options for _, options in self.options)
         environment = read_environment_options(self.environ)
-        return merge_option_layers(flags, environment, *further, DEFAULTS)
+        return merge_option_layers(self.flags, environment, self.project, DEFAULTS)
 
 
 def list_remote_models(model: Model) -> tuple[RemoteModel, ...]:
@@ -121,7 +119,7 @@ def diagnose(host: HostEnvironment, is_offline: bool) -> Iterator[HealthCheck]:
     except ConfigurationError as error:
         yield _report_missing_model(host, error)
     else:
-        yield HealthCheck("model", "ok", f"{model.name}, {_explain_model_choice(host)}")
+        yield HealthCheck("model", "ok", model.name)
         for remote in list_remote_models(model):
             yield _check_key(host, remote)
             if not is_offline:
@@ -188,7 +186,7 @@ def _check_variables(host: HostEnvironment) -> Iterator[HealthCheck]:
         read_environment_options,
         lambda environ: apply_environment(Project(), environ),
         lambda environ: parse_budgets(environ.get("NJC_BUDGET") or ""),
-        lambda _: [parse_budgets(options.budget or "") for _, options in host.options],
+        lambda _: [parse_budgets(it.budget or "") for it in (host.flags, host.project)],
         lambda environ: find_recorder(NO_SETTINGS, environ),
         lambda environ: find_cache_place(NO_SETTINGS, Options(), environ),
     )
@@ -209,29 +207,14 @@ def _report_missing_model(host: HostEnvironment, error: ConfigurationError) -> H
     return HealthCheck("model", "fail", str(error), error.exit_code)
 
 
-def _explain_model_choice(host: HostEnvironment) -> str:
-    environment = read_environment_options(host.environ)
-    places = (host.options[0], ("NJC_MODEL", environment), *host.options[1:])
-    keys = (f"{vendor.upper()}_API_KEY" for vendor in DEFAULT_MODELS)
-    reasons = chain(
-        (f"set by {place}" for place, options in places if options.model),
-        (f"from the server set by {place}" for place, options in host.options if options.base_url),
-        (f"the default because {key} is set" for key in keys if host.environ.get(key)),
-    )
-    return next(reasons, "from the server set by NJC_BASE_URL")
-
-
 def _check_key(host: HostEnvironment, remote: RemoteModel) -> HealthCheck:
     if remote.name.startswith("pydantic-ai:"):
         return HealthCheck("key", "ok", "left to PydanticAI, which has found the settings it needs")
     variable, url = remote.server.key_variable, remote.server.url
-    key = host.environ.get(variable)
-    if key and key != key.strip():
-        says = f"{variable} starts or ends with blanks; set it again without them"
-        return HealthCheck("key", "warn", says)
-    if key or variable == OWN_KEY_VARIABLE:
-        says = "is set" if key else "is not set; most own servers need no key"
-        return HealthCheck("key", "ok", f"{variable} {says}")
+    if host.environ.get(variable):
+        return HealthCheck("key", "ok", f"{variable} is set")
+    if variable == OWN_KEY_VARIABLE:
+        return HealthCheck("key", "ok", f"{variable} is not set; most own servers need no key")
     return HealthCheck("key", "fail", f"{variable} is not set; set it to a key for {url}", 2)
 
 

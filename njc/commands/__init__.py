@@ -18,7 +18,6 @@ import click
 from njc import __version__
 from njc.commands.terminal import removed
 from njc.commands.terminal.console import INTERRUPTED_EXIT_CODE, Console, console_flags
-from njrt.data.options import OPTION_NAMES
 from njrt.data.similar import find_similar
 from njrt.errors import NaturalError
 
@@ -98,9 +97,9 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except click.NoSuchOption as error:
             command = error.ctx.info_name if error.ctx is not None else None
-            text = removed.find_removed_flag(error.option_name, command or "")
-            text = text or error.message + suggest_flag(error)
-            raise click.UsageError(text, error.ctx) from None
+            if text := removed.find_removed_flag(error.option_name, command or ""):
+                raise click.UsageError(text, error.ctx) from None
+            raise
         except NaturalError as error:
             ctx.ensure_object(Console).error(error)
             ctx.exit(error.exit_code)
@@ -115,16 +114,6 @@ class Commands(click.Group):
                 raise
             ctx.ensure_object(Console).findings(format_findings(error.findings, "text"))
             ctx.exit(1)
-
-
-def suggest_flag(error: click.NoSuchOption) -> str:
-    """Return a hint with the flag that an unknown one misspells, or with an option for `--set`."""
-    params = error.ctx.command.params if error.ctx is not None else []
-    flags = {flag.lstrip("-"): flag for param in params for flag in param.opts if flag[:2] == "--"}
-    close = find_similar(error.option_name.lstrip("-"), {*flags, *OPTION_NAMES})
-    if close is None or (close not in flags and "set" not in flags):
-        return ""
-    return f" Did you mean `{flags.get(close, f'--set {close}=VALUE')}`?"
 
 
 def read_summary(name: str) -> str:

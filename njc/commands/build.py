@@ -17,7 +17,6 @@ from njc.commands.terminal.flags import (
     OUT,
     OUTPUT_FORMAT,
     SOURCES,
-    WATCH,
     WRITER,
     WRITER_NAME,
     project_flags,
@@ -25,13 +24,11 @@ from njc.commands.terminal.flags import (
     resolve_project,
     with_console,
 )
-from njc.commands.terminal.repeat import watch_sources
 from njc.compiler.frontend.parse import can_be_static
 from njc.project.build import (
     BuildPlan,
     Compilations,
     Finding,
-    OutputChange,
     plan_build,
     read_source,
 )
@@ -46,12 +43,10 @@ from njc.project.outputs import (
 from njc.project.report import (
     ReportFormat,
     format_count,
-    format_diff,
     format_findings,
     summarize_findings,
 )
 from njc.project.units import (
-    SUFFIX,
     Unit,
     choose_places,
     find_package_files,
@@ -69,7 +64,6 @@ if TYPE_CHECKING:
 @SOURCES
 @OUT
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if out of date.")
-@click.option("--diff", is_flag=True, help="Write nothing; show what would change.")
 @click.option("--force", is_flag=True, help="Build all; replace edited and foreign files.")
 @click.option("--clean", is_flag=True, help="Only remove compiled files without a source.")
 @MODE
@@ -85,33 +79,27 @@ if TYPE_CHECKING:
 @click.option("--unreviewed", is_flag=True, help="With --locked: accept unsigned code.")
 @ATTEMPTS
 @JOBS
-@WATCH
 @OUTPUT_FORMAT
 @project_flags
 @with_console
-def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any) -> int:
+def command(console: Console, sources: Sequence[Path], **flags: Any) -> int:
     """Compile each x.njpy to x.py; on an error, write nothing.
 
     SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml).
     """
-    if flags["format"] != "text":
-        refuse_options("prints to standard output, as --output-format does", "diff")
     if flags["clean"]:
-        refuse_options("does nothing with --clean, which builds nothing", "watch", "mode", "locked")
+        refuse_options("does nothing with --clean, which builds nothing", "mode", "locked")
         return _clean(console, sources, flags)
     if not flags["locked"]:
         refuse_options("needs --locked", "unreviewed")
     if flags["check_code"]:
         project = resolve_project(sources, flags)
         return _check_answer(console, flags["check_code"], sources, project)
-    if watch:
-        watch_sources(console, lambda: _build(console, sources, flags), sources, (SUFFIX, ".py"))
     return _build(console, sources, flags)
 
 
 def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:
     format: ReportFormat = flags["format"]
-    dry_run = flags["check"] or flags["diff"]
     project = resolve_project(sources, flags)
     units = find_units(sources, project, notify=console.note)
     static = _fill_static_blocks(console, units, project, flags)
@@ -135,12 +123,10 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     if plan.has_errors or plan.obstacles:
         console.findings("nothing was written")
         return 1 if plan.has_errors or flags["check"] else 2
-    if flags["diff"]:
-        console.result("\n".join(map(_make_diff, plan.changes)))
-    elif not dry_run:
+    if not flags["check"]:
         plan.write_changes()
     stale = find_stale_outputs(list_output_folders(choose_places(sources, project), project))
-    _show_changes(console, plan, stale, dry_run=dry_run)
+    _show_changes(console, plan, stale, dry_run=flags["check"])
     if static is not None:
         _show_live_blocks(console, units, project)
     for unit in waiting:
@@ -160,7 +146,7 @@ def _fill_static_blocks(
     from njc.static.write import fill_units
 
     request = HoleRequest(
-        locked=flags["locked"] or flags["check"] or flags["diff"],
+        locked=flags["locked"] or flags["check"],
         wants_review=flags["locked"] and not flags["unreviewed"],
         attempts=flags["attempts"],
         writer_name=flags["writer_name"],
@@ -203,7 +189,7 @@ def _clean(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     obstacles = {} if flags["force"] else {file: why for file, why in found.items() if why}
     removed = [file for file in chosen if file not in obstacles]
     removed += [file for folder in folders for file in find_leftovers(folder)]
-    verb = "would be " if flags["check"] or flags["diff"] else ""
+    verb = "would be " if flags["check"] else ""
     if not verb:
         remove_files(removed, within=folders)
     for file in removed:
@@ -241,9 +227,3 @@ def _show_changes(
         console.note(
             f"stale: {format_path(file)} has no source any more; `njc build --clean` removes it"
         )
-
-
-def _make_diff(change: OutputChange) -> str:
-    before, after = (data.decode(errors="replace") for data in (change.before, change.after))
-    path = format_path(change.unit.output)
-    return format_diff(before, after, f"a/{path}", f"b/{path}")

@@ -1,12 +1,8 @@
-"""`njc check src`: report all findings in natural code without writing anything.
-
-njc check - --stdin-filename src/mail.njpy < buffer     a source that an editor has not saved
-"""
+"""`njc check src`: report all findings in natural code without writing anything."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,19 +10,15 @@ from typing import Any
 
 import click
 
-from njc.commands.terminal.console import Console, colorize, require_stdin
+from njc.commands.terminal.console import Console, colorize
 from njc.commands.terminal.flags import (
     JOBS,
     OUTPUT_FORMAT,
-    PATH,
     SOURCES,
-    WATCH,
     project_flags,
-    refuse_options,
     resolve_project,
     with_console,
 )
-from njc.commands.terminal.repeat import watch_sources
 from njc.compiler.frontend.parse import can_be_static
 from njc.compiler.frontend.source import SourceFile
 from njc.project.build import (
@@ -37,47 +29,29 @@ from njc.project.build import (
 )
 from njc.project.config import Project, find_project
 from njc.project.report import format_findings, summarize_findings
-from njc.project.units import SUFFIX, Unit, find_units, make_unit
-from njrt.errors import ConfigurationError
-
-_STDIN = Path("-")
+from njc.project.units import Unit, find_units
 
 
 @click.command("check")
 @SOURCES
 @JOBS
-@WATCH
 @OUTPUT_FORMAT
 @click.option("--hints", is_flag=True, help="Report hints, too.")
-@click.option(
-    "--stdin-filename", type=PATH, metavar="FILE", help="Name of the source that is read by `-`."
-)
 @project_flags
 @with_console
-def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any) -> int:
+def command(console: Console, sources: Sequence[Path], **flags: Any) -> int:
     """Report all findings; exit 1 if one is an error.
 
     SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml, or else the
-    working directory), or `-` for one source on standard input. `njc explain CODE` describes a
-    finding.
+    working directory). `njc explain CODE` describes a finding.
     """
-    if _STDIN not in sources:
-        refuse_options("names the source that `-` reads; add `-`", "stdin_filename")
-    elif len(sources) > 1:
-        raise ConfigurationError("`-` is one source on standard input; name no other beside it")
-    else:
-        refuse_options("needs files; standard input is read once", "watch")
     if not sources and not find_project(Path.cwd(), os.environ).src:
         sources = [Path()]
-    if watch:
-        watch_sources(console, lambda: _check(console, sources, flags), sources)
-    return _check(console, sources, flags)
-
-
-def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:
-    stdin_filename = flags["stdin_filename"] or Path(f"stdin{SUFFIX}")
-    project = resolve_project([stdin_filename] if _STDIN in sources else sources, flags)
-    contents = _read_contents(console, sources, project, stdin_filename)
+    project = resolve_project(sources, flags)
+    units = find_units(sources, project, writes=False, notify=console.note)
+    for unit in units:
+        unit.refuse_hidden_source()
+    contents = {unit: read_source(unit) for unit in units}
     results = compile_all(
         contents,
         project,
@@ -107,17 +81,3 @@ def _find_code_problems(
     from njc.static.write import fill_sources
 
     return fill_sources(contents, project).findings
-
-
-def _read_contents(
-    console: Console, sources: Sequence[Path], project: Project, stdin_filename: Path
-) -> dict[Unit, SourceFile]:
-    """Read the sources: the files, or a source from standard input."""
-    if _STDIN not in sources:
-        units = find_units(sources, project, writes=False, notify=console.note)
-        for unit in units:
-            unit.refuse_hidden_source()
-        return {unit: read_source(unit) for unit in units}
-    require_stdin("name a file in place of `-`")
-    unit = make_unit(stdin_filename, project)
-    return {unit: SourceFile(unit.path, sys.stdin.buffer.read())}

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import TEXT_OR_JSON, parse_set_flags, project_flags, with_console
+from njc.commands.terminal.flags import parse_set_flags, project_flags, with_console
 from njc.doctor import HostEnvironment, diagnose
 from njc.project.config import find_project
-from njc.project.units import format_path
 from njrt.block.session.code_system import find_system_obstacle
 
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -23,33 +21,28 @@ _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 @click.command("doctor")
 @click.option("--offline", is_flag=True, help="Do not use the network.")
-@TEXT_OR_JSON
 @project_flags
 @with_console
-def command(console: Console, offline: bool, format: Literal["text", "json"], **flags: Any) -> int:
+def command(console: Console, offline: bool, **flags: Any) -> int:
     """Check the installation, and ask the model a question.
 
     The exit code is 0 if programs can run, 2 if the configuration is wrong,
     3 if the model does not answer or the policy is not possible here.
     """
-    project = find_project(Path(), environ={})
-    place = f"[tool.njc] of {format_path(project.file)}" if project.file else "the project"
     host = HostEnvironment(
         sys.version_info[:3],
         os.environ,
-        (("--set", parse_set_flags(flags["options"])), (place, project.options)),
+        parse_set_flags(flags["options"]),
+        find_project(Path(), environ={}).options,
         _find_version,
         find_system_obstacle(),
     )
     checks = []
     for check in diagnose(host, offline):
         checks.append(check)
-        if format == "text":
-            status = click.style(f"{check.status:5}", fg=_COLORS[check.status])
-            console.result(f"{status} {check.check:11} {check.says}")
-    if format == "json":
-        console.json([asdict(check) for check in checks])
-    elif offline:
+        status = click.style(f"{check.status:5}", fg=_COLORS[check.status])
+        console.result(f"{status} {check.check:11} {check.says}")
+    if offline:
         console.note("no model was asked (--offline)")
     return min((check.exit_code for check in checks if check.exit_code), default=0)
 

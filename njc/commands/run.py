@@ -22,7 +22,7 @@ from njc.commands.terminal.removed import refuse_removed_flag
 from njc.commands.terminal.status_line import show_status
 from njc.project.build import Finding, NaturalSyntaxError, read_source
 from njc.project.report import format_findings, summarize_findings
-from njc.project.units import SUFFIX, explaining_failure, find_units, format_path
+from njc.project.units import explaining_failure, find_units, format_path
 from njc.run import run_as_main, run_module_as_main, show_traceback
 from njc.static.load import load_code
 from njrt.data.options import ENVIRONMENT_VARIABLES
@@ -60,7 +60,6 @@ def command(
         if trace:
             check_trace(Path(trace).absolute())
     _set_flags_before_environment(flags["options"])
-    sys.addaudithook(_warn_of_ignored_blocks)
     if is_module:
         with show_status(console):
             error = run_module_as_main(str(source), arguments)
@@ -79,18 +78,6 @@ def command(
     with show_status(console):
         error = run_as_main(code, source, arguments)
     return _report_exception(console, error)
-
-
-def _warn_of_ignored_blocks(event: str, arguments: tuple[Any, ...]) -> None:
-    """Warn if the program runs a natural program with plain Python; a hook for audit events."""
-    if event in ("subprocess.Popen", "os.exec", "os.posix_spawn"):
-        python, *words = (os.fsdecode(word) for word in arguments[1])
-        file = next((word for word in words if not word.startswith("-")), "")
-        if os.path.basename(python).startswith("python") and file.endswith(SUFFIX):
-            click.echo(
-                f"warning: Python ignores the blocks of {file}; `python -m njc run` runs them",
-                err=True,
-            )
 
 
 def check_trace(file: Path) -> None:

@@ -1,6 +1,6 @@
 """`njc show --stage blocks|lower FILE`: the natural blocks of a file, or its compiled form.
 
-njc show --line out/mail.py:41       src/mail.njpy:37, the source of a compiled line, or the reverse
+njc show --line out/mail.py:41       src/mail.njpy:37, the source of a compiled line
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from njrt.errors import ConfigurationError
 
 @click.command("show")
 @click.argument("file", metavar="[FILE]", type=FILE, required=False)
-@click.option("--line", metavar="FILE:LINE", help="Map a compiled line to its source, or back.")
+@click.option("--line", metavar="FILE:LINE", help="Name the source of a compiled line.")
 @click.option(
     "--stage",
     type=click.Choice(["blocks", "lower"]),
@@ -62,7 +62,7 @@ def command(
     if line is not None:
         refuse_options("cannot be given with --line", "file", "stage", "format")
         place, number = _parse_place(line)
-        found, at = find_counterpart(place, number, resolve_project([place], flags))
+        found, at = find_source(place, number, resolve_project([place], flags))
         console.result(f"{format_path(found)}:{at}")
         return 0
     if file is None:
@@ -173,18 +173,11 @@ def _parse_place(place: str) -> tuple[Path, int]:
     return Path(found[1]), int(found[2])
 
 
-def find_counterpart(file: Path, line: int, project: Project) -> tuple[Path, int]:
-    """Map a compiled line to its source line or back; raises ConfigurationError for other files."""
+def find_source(file: Path, line: int, project: Project) -> tuple[Path, int]:
+    """Map a compiled line to its source line; raises ConfigurationError for other files."""
     data = read_file(file)
     if line > (count := len(data.splitlines()) + 1):
         raise ConfigurationError(f"{format_path(file)} has no line {line}; its last is {count}")
-    if file.suffix == SUFFIX:
-        (unit,) = find_units([file], project)
-        compilation = CompileTask(unit, read_source(unit), project.options).compile()
-        if compilation.output is None:
-            name = format_path(file)
-            raise ConfigurationError(f"{name} has errors; `njc check {name}` shows them")
-        return unit.output, compilation.line_map.find_compiled_line(line)
     header, line_map = parse_header(data), parse_line_map(data)
     problem = "was edited after the build" if header else "was not compiled by njc"
     if header is None or line_map is None or not is_intact(data):

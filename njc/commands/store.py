@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from njc.commands.terminal.console import Console, console_flags
-from njc.commands.terminal.flags import (
-    STORE,
-    with_console,
-)
+from njc.commands.terminal.flags import STORE, with_console
 from njc.debug.trace_view.tables import TableColumn
 from njc.project.report import format_count
 from njc.project.units import format_path
@@ -50,16 +48,13 @@ def command() -> None:
 def show_usage(console: Console, url: str | None, as_json: bool) -> None:
     """Show the spending of each budget in its current period."""
     store = get_store(url, os.environ)
-    found, now = list(list_accounts(store)), store.now()
+    accounts = [account_to_json(account, store.now()) for account in list_accounts(store)]
     if as_json:
-        accounts = [account_to_json(account, is_current(account, now)) for account in found]
         console.json({"store": store.name, "accounts": accounts})
-        return
-    shown = [account for account in found if is_current(account, now)]
-    if not shown:
+    elif shown := [_format_row(account) for account in accounts if account["current"]]:
+        console.table(_COLUMNS, shown)
+    else:
         console.note(f"{store.name}: no budget has been used")
-        return
-    console.table(_COLUMNS, [_format_row(account) for account in shown])
 
 
 @command.command("cache")
@@ -91,37 +86,21 @@ def _find_cache(url: str | None) -> tuple[str, Store, str]:
     return format_path(folder), open_cache_file(folder), ""
 
 
-def is_current(account: StoredAccount, now: float) -> bool:
-    """Return whether an account's period continues."""
-    return find_period(account.per, now) == account.period
-
-
-def account_to_json(account: StoredAccount, current: bool) -> dict[str, Any]:
-    """Return an account in the form of `njc store usage --json`."""
+def account_to_json(account: StoredAccount, now: float) -> dict[str, Any]:
+    """Return an account in the form of `njc store usage --json`; None is an unknown price."""
     state = account.state
     return {
         "budget": account.name,
         "per": account.per,
         "period": account.period,
-        "current": current,
-        "usd": None if _is_unpriced(account) else state.usd / NANO,
+        "current": find_period(account.per, now) == account.period,
+        "usd": state.usd / NANO if state.usd or not state.tokens else None,
         "tokens": state.tokens,
         "calls": state.calls,
     }
 
 
-def _is_unpriced(account: StoredAccount) -> bool:
-    """Return whether no price is known for the counted tokens."""
-    return account.state.tokens > 0 and not account.state.usd
-
-
-def _format_row(account: StoredAccount) -> tuple[str, ...]:
-    state = account.state
-    return (
-        account.name,
-        account.per,
-        account.period,
-        "price unknown" if _is_unpriced(account) else format_usd(state.usd / NANO),
-        f"{state.tokens:,}",
-        f"{state.calls:,}",
-    )
+def _format_row(account: Mapping[str, Any]) -> tuple[str, ...]:
+    price = "price unknown" if account["usd"] is None else format_usd(account["usd"])
+    counts = f"{account['tokens']:,}", f"{account['calls']:,}"
+    return account["budget"], account["per"], account["period"], price, *counts

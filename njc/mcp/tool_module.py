@@ -20,8 +20,6 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from njrt.data.records import record
-
 if TYPE_CHECKING:
     from mcp.types import Tool
 
@@ -49,25 +47,6 @@ _USED = frozenset(["server", "njrt", "annotations", "result", *dir(builtins)])
 """Names that the module uses itself, or may."""
 
 
-@record
-class Parameter:
-    """A property of a tool's arguments."""
-
-    name: str
-    """The name in Python."""
-    key: str
-    """The name in the schema."""
-    annotation: str
-    description: str
-    is_optional: bool
-    """Whether it is None by default, and then left out."""
-
-    @property
-    def declaration(self) -> str:
-        """The name, the annotation and the default, if any."""
-        return f"{self.name}: {self.annotation}" + (" = None" if self.is_optional else "")
-
-
 def write_module(
     server: McpServer, tools: Sequence[Tool], allowed: Sequence[str], head: str
 ) -> str:
@@ -80,7 +59,6 @@ def write_module(
         "command": [*server.command],
         "env": [*server.env],
         "headers": server.headers,
-        "timeout": server.timeout if server.timeout != 60 else 0,
     }
     given = [f"{option}={value!r}" for option, value in options.items() if value]
     title = quote_docstring(f"Tools of the MCP server {server.name}.", "")
@@ -90,56 +68,53 @@ def write_module(
 
 def _write_tool(tool: Tool, allowed: Sequence[str], used: set[str]) -> str:
     name = make_unique(make_identifier(tool.name), used)
-    parameters = list_parameters(tool.input_schema)
-    result, form, output = "str", [], tool.output_schema
+    parameters, sent, described = read_parameters(tool.input_schema)
+    result, structured, output = "str", "", tool.output_schema
     if output is not None:
         properties = output.get("properties")
         is_wrapped = isinstance(properties, Mapping) and [*properties] == ["result"]  # by the SDKs
         result = write_type(output["properties"]["result"] if is_wrapped else output)
-        form = [f"result={result}"] + ["wrapped=True"] * is_wrapped
+        structured = ", structured=True"
     reads_only = bool(tool.annotations and tool.annotations.read_only_hint)
     is_allowed = reads_only or {"*", tool.name} & {*allowed}
     rule = '@njrt.gated(decide="allow", named=True)' if is_allowed else "@njrt.gated(named=True)"
-    head = f"({', '.join(each.declaration for each in parameters)}) -> {result}:"
-    sent = ", ".join(f"{each.key!r}: {each.name}" for each in parameters)
-    call = ", ".join([repr(tool.name), f"{{{sent}}}", *form])
-    doc = _write_docstring(tool, parameters, result)
-    return f"""\
-{rule}
-def {name}{head}
-    {doc}
-    result: {result} = server.call({call})
-    return result
-"""
-
-
-def _write_docstring(tool: Tool, parameters: Sequence[Parameter], result: str) -> str:
     text = clean_text(tool.description) or f"Call the tool {clean_text(tool.name)}."
-    words = {each.name: " ".join(each.description.split()) for each in parameters}
-    lines = [f"    {name}: {text}" for name, text in words.items() if text]
-    parts = [text, "\n".join(["Args:", *lines]) if lines else ""]
-    if any("Any" in each.annotation for each in parameters):
+    parts = [text, "\n".join(["Args:", *described]) if described else ""]
+    if any("Any" in each for each in parameters):
         parts.append(f"Schema of the arguments: {json.dumps(tool.input_schema)}")
     if "Any" in result:
         parts.append(f"Schema of the result: {json.dumps(tool.output_schema)}")
-    return quote_docstring("\n\n".join(filter(None, parts)))
+    doc = quote_docstring("\n\n".join(filter(None, parts)))
+    return f"""\
+{rule}
+def {name}({", ".join(parameters)}) -> {result}:
+    {doc}
+    result: {result} = server.call({tool.name!r}, {{{", ".join(sent)}}}{structured})
+    return result
+"""
 
 
 # ── types ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def list_parameters(schema: Mapping[str, Any]) -> list[Parameter]:
-    """Return the parameters for an object's properties, the required ones first."""
-    found, used = list[Parameter](), {*_USED}
+def read_parameters(schema: Mapping[str, Any]) -> tuple[list[str], list[str], list[str]]:
+    """Return the parameters for an object's properties, how each is sent, and their descriptions.
+
+    The required ones come first; the others are None by default.
+    """
+    parameters, optional, sent, described, used = [], [], [], [], {*_USED}
     properties, required = schema.get("properties"), schema.get("required")
     for key, value in properties.items() if isinstance(properties, Mapping) else ():
-        annotation = write_type(value)
-        if is_optional := not (isinstance(required, list) and key in required):
+        name, annotation = make_unique(make_identifier(key), used), write_type(value)
+        if isinstance(required, list) and key in required:
+            parameters.append(f"{name}: {annotation}")
+        else:
             annotation = _write_union([annotation.removesuffix(" | None"), "None"])
+            optional.append(f"{name}: {annotation} = None")
+        sent.append(f"{key!r}: {name}")
         text = clean_text(value.get("description")) if isinstance(value, Mapping) else ""
-        name = make_unique(make_identifier(key), used)
-        found.append(Parameter(name, key, annotation, text, is_optional))
-    return sorted(found, key=lambda each: each.is_optional)
+        described += [f"    {name}: {' '.join(text.split())}"] if text else []
+    return parameters + optional, sent, described
 
 
 def write_type(schema: Any) -> str:

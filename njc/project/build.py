@@ -117,11 +117,10 @@ class CompileResult:
 
 @record
 class OutputChange:
-    """A compiled file to write, and its current contents."""
+    """A compiled file to write."""
 
     unit: Unit
-    before: bytes
-    after: bytes
+    contents: bytes
 
 
 @record
@@ -142,7 +141,7 @@ class BuildPlan:
 
     def write_changes(self) -> None:
         """Write all changed files or none; an executable source's compiled file is executable."""
-        write_all({change.unit.output: change.after for change in self.changes})
+        write_all({change.unit.output: change.contents for change in self.changes})
         for output, bits in self.executable.items():
             with explaining_failure(f"make {format_path(output)} executable"):
                 if bits & ~(mode := output.stat().st_mode):
@@ -176,7 +175,7 @@ def plan_build(
     outdated = {unit: source for unit, source in sources.items() if is_outdated(unit)}
     results = compile_all(outdated, project, jobs, compiled=compiled)
     changes = tuple(
-        OutputChange(result.unit, existing[result.unit].data, result.output)
+        OutputChange(result.unit, result.output)
         for result in results
         if result.output is not None and not _is_same_text(result.output, existing[result.unit])
     )

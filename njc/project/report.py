@@ -7,13 +7,11 @@ src/mail.njpy:12:14: error[NJ201]: `quer` is not defined here
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from difflib import unified_diff
 from typing import Any, Literal, get_args
 
 from njc import __version__
@@ -40,13 +38,6 @@ def summarize_findings(findings: Sequence[Finding], files: int) -> str:
     kinds = Counter(finding.diagnostic.severity for finding in findings)
     counts = [format_count(kinds[it], it) for it in ("error", "warning", "hint") if kinds[it]]
     return f"{', '.join(counts)} in {format_count(files, 'file')}"
-
-
-def format_diff(before: str, after: str, old_name: str, new_name: str) -> str:
-    """Format the changes to a text as a unified diff, without the last line end."""
-    old, new = (io.StringIO(text).readlines() for text in (before, after))
-    found = unified_diff(old, new, old_name, new_name)
-    return "".join(line if line.endswith("\n") else f"{line}\n" for line in found).rstrip("\n")
 
 
 def format_count(number: int, noun: str) -> str:

@@ -51,7 +51,7 @@ _NAME_FORM = "1 to 64 letters, digits, `_` or `-`, as vendors require of tools"
 State = TypeVar("State")
 T = TypeVar("T")
 Handler = Callable[..., Any]
-"""A function, or a coroutine function for blocks in `async` functions, that serves one effect."""
+"""A plain function that serves one effect."""
 
 
 @record
@@ -171,8 +171,8 @@ class Interface:
         where = f"njrt.Interface {self.name!r}"
         for name, handler in self.list_effects():
             problem = ""
-            if not inspect.isroutine(handler):
-                problem = f"an effect is a function, not {handler!r}"
+            if not inspect.isroutine(handler) or inspect.iscoroutinefunction(handler):
+                problem = f"an effect is a plain function, not {handler!r}"
             elif not isinstance(name, str) or not _NAME.fullmatch(name):
                 problem = f"the name of an effect must be {_NAME_FORM}, not {name!r}"
             elif not inspect.getdoc(handler):

@@ -66,7 +66,7 @@ def bill(mail: str, amount: float, urgent: bool, copies: int = 1):
     return [mail, amount, urgent, copies]
 
 
-def positional(a: int, /, b: int = 2, **others: int):
+def keywords(a: int, b: int = 2, **others: int):
     return [a, b, others]
 
 
@@ -119,7 +119,7 @@ ROWS: list[tuple[str, Any, Any]] = [
     ("echo", {"value": "cancel"}, "CancelledError: "),
     ("echo", {"value": "base"}, "BaseException: odd"),
     ("echo", {"value": {"nested": [1, None, "é"]}}, {"nested": [1, None, "é"]}),
-    ("positional", {"a": 1, "c": "3"}, [1, 2, {"c": 3}]),
+    ("keywords", {"a": 1, "c": "3"}, [1, 2, {"c": 3}]),
     ("double", {"number": 4}, 8),
     ("double", {"number": 3}, 6),
     ("double", {"number": 5}, "CancelledError: "),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import enum
-import functools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -44,7 +43,7 @@ from njrt.interface import (
 )
 from njrt.log.recording_file import read_recording
 from njrt.log.recording_place import RecordingFile
-from njrt.messages import Request, UserMessage
+from njrt.messages import Reply, Request, UserMessage
 from njrt.models.anthropic import Anthropic
 from njrt.models.openai import OpenAI
 from njrt.testing import Scripted, call
@@ -74,6 +73,7 @@ class Basket:
         self.reserved: list[tuple[str, int]] = []
 
 
+NOTE = Note("t", [])
 LATTE, TEA = Product("latte", 3), Product("tea", 2)
 SEEN: list[Any] = []
 
@@ -147,11 +147,6 @@ ACTING = Program('''
         """
         return y
 
-    async def aact(interface, x):
-        """natural(interface=interface)
-        Do it with <x>, for <:y>.
-        """
-        return y
 ''')
 
 
@@ -290,27 +285,39 @@ def test_finally_runs_once_however_the_run_ends() -> None:
 
 
 def test_finally_runs_if_the_task_of_an_async_block_is_cancelled() -> None:
-    started = asyncio.Event()
-
-    async def wait(run: Handling[Any]) -> None:
-        """Wait."""
-        started.set()
-        await asyncio.sleep(60)
+    interface = Interface("slow", [find], state=Basket, finally_=note_end)
+    model = Waiting()
 
     async def program() -> None:
-        interface = Interface("slow", [wait], state=Basket, finally_=note_end)
-        with njrt.using(model=Scripted([call("wait")])):
+        with njrt.using(model=model):
             await njrt.arun("natural\nWait.", lambda: (), at="a.njpy:1", interface=interface)
 
     async def main() -> None:
         task = asyncio.create_task(program())
-        await started.wait()
+        await model.started.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(main())
     assert [type(outcome) for outcome, _ in SEEN] == [asyncio.CancelledError]
+
+
+class Waiting:
+    """A model that never answers."""
+
+    name, protocol = "waiting", "tools"
+
+    def __init__(self) -> None:
+        self.started = asyncio.Event()
+
+    def ask(self, request: Request) -> Reply:
+        raise AssertionError("the block is async")
+
+    async def aask(self, request: Request) -> Reply:
+        self.started.set()
+        await asyncio.sleep(60)
+        raise AssertionError("the task is cancelled")
 
 
 def test_an_exception_of_finally_is_raised_in_the_program() -> None:
@@ -435,39 +442,9 @@ def test_long_results_are_cut_and_answers_are_whole() -> None:
     assert [len(each) < 2_100 for each in told(model)] == [False, True, True]
 
 
-def test_coroutine_functions_are_handlers_in_async_blocks_only() -> None:
-    async def double(x: int) -> int:
-        """Double a number."""
-        await asyncio.sleep(0)
-        return 2 * x
-
-    doubling = Interface("doubling", [double])
-    model = Scripted([call("double", x=2), call("done", y=4)])
-    with njrt.using(model=model):
-        assert asyncio.run(ACTING.load()["aact"](doubling, 2)) == 4
-    assert told(model) == ["4"]
-    with pytest.raises(ConfigurationError, match="coroutine function, but the block is not"):
-        act(doubling, call("double", x=2))
-
-
-def test_a_decorated_coroutine_function_is_awaited_and_its_errors_are_told() -> None:
-    def checked(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def call_it(*args: Any, **named: Any) -> Any:
-            return function(*args, **named)
-
-        return call_it
-
-    @checked
-    async def fail(x: int) -> int:
-        """Fail."""
-        await asyncio.sleep(0)
-        raise ValueError(f"not {x}")
-
-    model = Scripted([call("fail", x=2), call("done", y=4)])
-    with njrt.using(model=model):
-        assert asyncio.run(ACTING.load()["aact"](Interface("i", [fail]), 2)) == 4
-    assert told(model) == ["ValueError: not 2"]
+async def double(x: int) -> int:
+    """Double a number."""
+    return 2 * x
 
 
 def test_a_handler_has_the_time_limit_of_code() -> None:
@@ -542,49 +519,28 @@ def test_ref_takes_objects_and_never_copies() -> None:
 
 
 @pytest.mark.parametrize(
-    ("declared", "wrap"),
-    [
-        (list[Ref[Note]], lambda part: [part]),
-        (Ref[Note] | None, lambda part: part),
-        (Annotated[Ref[Note] | None, Aliases("n")], lambda part: part),
-        (list[Ref[Note] | int], lambda part: [3, part]),
-    ],
-    ids=range(4),
+    ("declared", "value"),
+    [(list[Ref[Note]], [NOTE]), (Ref[Note] | None, NOTE), (list[Ref[Note] | int], [3, NOTE])],
+    ids=range(3),
 )
-def test_ref_inside_of_a_type_takes_objects_and_never_copies(
-    declared: Any, wrap: Callable[[Any], Any]
-) -> None:
-    note = Note("t", [])
-
-    def show() -> list[Note]:
-        """Show the notes."""
-        return [note]
-
+def test_ref_inside_of_a_type_takes_objects_and_never_copies(declared: Any, value: Any) -> None:
     def keep(value):  # type: ignore[no-untyped-def]
         """Keep it."""
         SEEN.append(value)
 
     keep.__annotations__["value"] = declared
-    interface = Interface("i", [show, keep])
-    act(interface, call("show"), call("keep", value=wrap(ref(1))))
+    send(keep, x=value, value="x")
     (found,) = SEEN
-    assert (found[-1] if isinstance(found, list) else found) is note
-    SEEN.clear()
-    (told,) = send(keep, x=7, value=wrap({"text": "t", "tags": []}))
-    assert told.startswith("`value`: ")
-    assert not SEEN
+    assert found is value
+    (told,) = send(keep, x=7, value={"text": "t", "tags": []})
+    assert told.startswith("`value`: it must be a reference")
 
 
 MIXED: list[tuple[Any, Any, Any]] = [
     (list[Product], [ref(1), ref(2)], [LATTE, TEA]),
     (Sequence[Product], [ref(2)], [TEA]),
-    (tuple[Product, ...], [ref(1)], (LATTE,)),
-    (tuple[Product, int], [ref(1), 3], (LATTE, 3)),
-    (Product | None, None, None),
     (Product | None, ref(2), TEA),
-    (Product | str, "text", "text"),
-    (Product | int, 4, 4),
-    (Any, {"p": [1]}, {"p": [1]}),
+    (Any, [1, "a"], [1, "a"]),
     (Any, ref(1), LATTE),
     (Ref[int], "x", 7),
     (Raw, ref(2), ref(2)),
@@ -610,16 +566,16 @@ def test_types_with_objects_inside_take_references_for_them(
         (
             list[Product],
             [3.5],
-            "`value`: expected list[Product]; at 0: expected Product, got float",
+            "`value`: it must be a reference",
         ),
-        (list[Product], ["x"], "`value`: expected list[Product]; at 0: expected Product, got str"),
+        (list[Product], ["x"], "`value`: expected list[Product]; at 0: expected Product, got int"),
         (
             dict[str, Product],
             {"a": ref(1)},
-            "`value`: expected dict[str, Product]; at a: expected Product, got dict; send a reference",
+            "`value`: it must be a reference",
         ),
-        (Product | None, 3.5, "`value`: expected Product | None"),
-        (Iterator[int], [1], "`value`: expected Iterator[int], got list"),
+        (Product | None, "x", "`value`: expected Product | None"),
+        (Iterator[int], "x", "`value`: expected Iterator[int], got int"),
     ],
 )
 def test_a_wrong_part_is_refused(declared: Any, sent: Any, message: str) -> None:
@@ -974,7 +930,8 @@ def unknown(a: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821, 
         (lambda: Interface("a b", [find]), "its name must be .*, not 'a b'"),
         (lambda: Interface("i", {"": find}), "the name of an effect must be .*, not ''"),
         (lambda: Interface("i", {"find it": find}), "the name of an effect must be .*, not 'find it'"),
-        (lambda: Interface("i", [3]), "an effect is a function, not 3"),  # type: ignore[list-item]
+        (lambda: Interface("i", [3]), "an effect is a plain function, not 3"),  # type: ignore[list-item]
+        (lambda: Interface("i", [double]), "an effect is a plain function, not <function double"),
         (lambda: Interface("i", [find, find]), "two effects are named `find`"),
         (lambda: Interface("i", [no_docstring]), "the effect `no_docstring` has no docstring"),
         (lambda: act(Interface("i", [no_type])), "the parameter `a` of `no_type` has no type"),
@@ -1106,8 +1063,8 @@ def test_a_refusal_names_what_the_model_can_do() -> None:
     assert told(model) == [
         "`y` is not bound yet; end by `done`, with all outputs",
         '`line`: it must be a reference, {"type": "Ref", "addr": N}, or the name of a variable',
-        '`line`: expected Line | None, got dict; send a reference, {"type": "Ref", "addr": N}, or the name of a variable',
-        '`rule`: expected Callable[[int], str], got int; send a reference, {"type": "Ref", "addr": N}, or the name of a variable',
+        '`line`: it must be a reference, {"type": "Ref", "addr": N}, or the name of a variable',
+        "`rule`: expected Callable[[int], str], got int",
     ]
 
 

@@ -6,7 +6,6 @@ import json
 import os
 
 import pytest
-from click.testing import CliRunner
 from workplace import GREETING, MISSPELT, NOT_PYTHON, Workplace
 
 from njc.commands import njc
@@ -100,51 +99,13 @@ def test_an_unreadable_source_is_named(here: Workplace) -> None:
     assert "cannot read c.njpy: not a regular file" in result.stderr
 
 
-def test_standard_input(here: Workplace) -> None:
-    here.write({"pyproject.toml": '[tool.njc]\nwarnings = "error"\n', "src/a.njpy": NOT_PYTHON})
-    text = UNUSED.replace("Find", "Fínd").encode()
-    runner = CliRunner()
-    result = runner.invoke(njc, ["check", "-", "--stdin-filename", "src/a.njpy"], input=text)
-    assert result.exit_code == 1, "the settings of the project count"
-    assert "src/a.njpy:3:13: error[NJ204]" in result.stdout, "the text is that of standard input"
-    unnamed = runner.invoke(njc, ["check", "-", "--output-format", "json"], input=MISSPELT)
-    assert [finding["path"] for finding in json.loads(unnamed.stdout)] == ["stdin.njpy"]
-    assert runner.invoke(njc, ["check", "-"], input=GREETING).exit_code == 0
-    assert here.read("src/a.njpy") == NOT_PYTHON
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["-", "a.njpy"], "name no other beside it"),
-        (["-", "--watch"], "--watch needs files"),
-        (["a.njpy", "--stdin-filename", "b.njpy"], "add `-`"),
-    ],
-)
-def test_wrong_use_of_standard_input(here: Workplace, arguments: list[str], message: str) -> None:
-    here.write({"a.njpy": GREETING})
-    result = here.njc("check", *arguments)
-    assert result.exit_code == 2
-    assert message in " ".join(result.stderr.split())
-
-
-@pytest.mark.parametrize(
-    ("words", "way"),
-    [
-        (["check", "-"], "name a file in place of `-`"),
-        (["debug", __file__], "commands are read from it"),
-    ],
-)
 def test_a_closed_standard_input_is_an_error(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    words: list[str],
-    way: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(SystemExit) as ended:
-        njc.main(words)
-    problem = f"error: standard input is closed; {way}\n"
+        njc.main(["debug", __file__])
+    problem = "error: standard input is closed; commands are read from it\n"
     assert (ended.value.code, capsys.readouterr().err) == (2, problem)
 
 

@@ -23,7 +23,6 @@ PROJECT = {
 }
 COMMANDS = [
     ["build", "--check"],
-    ["build", "--diff"],
     ["check"],
     ["check", "--output-format", "json"],
     ["build", "--clean"],
@@ -33,7 +32,6 @@ COMMANDS = [
     ["run", "src/main.njpy"],
     ["show", "src/shop/mail.njpy"],
     ["show", "--stage", "lower", "src/shop/mail.njpy"],
-    ["show", "--line", "src/shop/mail.njpy:2"],
     ["trace", "trace.jsonl"],
 ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import socket
@@ -65,7 +64,7 @@ def test_a_model_of_pydantic_ai_is_asked(doctor: Doctor) -> None:
     pytest.importorskip("pydantic_ai")
     result = doctor("--offline", NJC_MODEL="pydantic-ai:test")
     assert result.exit_code == 0, result.output
-    assert verdicts(result)["model"] == ("ok", "pydantic-ai:test, set by NJC_MODEL")
+    assert verdicts(result)["model"] == ("ok", "pydantic-ai:test")
     assert "left to PydanticAI" in verdicts(result)["key"][1]
 
 
@@ -76,7 +75,7 @@ def test_all_is_well_with_a_vendor(doctor: Doctor) -> None:
         )
     found = verdicts(result)
     assert result.exit_code == 0, result.output
-    assert found["model"] == ("ok", "openai/gpt-4.1, set by NJC_MODEL")
+    assert found["model"] == ("ok", "openai/gpt-4.1")
     assert found["key"] == ("ok", "OPENAI_API_KEY is set")
     status, says_ = found["round trip"]
     assert status == "ok"
@@ -91,7 +90,6 @@ def test_all_is_well_with_the_other_vendor(doctor: Doctor) -> None:
         result = doctor(ANTHROPIC_API_KEY=ANTHROPIC_KEY, ANTHROPIC_BASE_URL=server.url)
     found = verdicts(result)
     assert result.exit_code == 0, result.output
-    assert found["model"][1].endswith("the default because ANTHROPIC_API_KEY is set")
     assert found["round trip"][0] == "ok"
     assert ANTHROPIC_KEY not in result.output
 
@@ -101,7 +99,6 @@ def test_a_server_of_ones_own_needs_no_key(doctor: Doctor) -> None:
         result = doctor(NJC_BASE_URL=server.base_url)
     found = verdicts(result)
     assert result.exit_code == 0, result.output
-    assert found["model"][1].endswith("from the server set by NJC_BASE_URL")
     assert found["key"][0] == "ok"
     assert found["round trip"][1].endswith("price unknown")
 
@@ -109,15 +106,13 @@ def test_a_server_of_ones_own_needs_no_key(doctor: Doctor) -> None:
 def test_a_second_model_to_fall_back_on_is_looked_at_too(doctor: Doctor) -> None:
     with OpenAIServer([says("ok")]) as first, AnthropicServer([message(text("ok"))]) as second:
         result = doctor(
-            "--output-format=json",
             NJC_MODEL="openai/gpt-4.1,anthropic/claude-sonnet-5-5",
             OPENAI_API_KEY=KEY,
             OPENAI_BASE_URL=first.base_url,
             ANTHROPIC_API_KEY=ANTHROPIC_KEY,
             ANTHROPIC_BASE_URL=second.url,
         )
-    trips = [found for found in json.loads(result.stdout) if found["check"] == "round trip"]
-    assert [found["status"] for found in trips] == ["ok", "ok"]
+    assert len(re.findall(r"^ok +round trip ", result.stdout, re.M)) == 2
 
 
 def test_a_server_without_a_scheme_does_not_answer(doctor: Doctor) -> None:
@@ -176,14 +171,6 @@ def test_a_wrong_key_is_refused_and_not_shown(doctor: Doctor) -> None:
     assert wrong not in result.output
 
 
-def test_a_key_with_blanks_around_it_is_suspect(doctor: Doctor) -> None:
-    result = doctor("--offline", NJC_MODEL="openai/gpt-4.1", OPENAI_API_KEY=f"{KEY} ")
-    assert verdicts(result)["key"] == (
-        "warn",
-        "OPENAI_API_KEY starts or ends with blanks; set it again without them",
-    )
-
-
 def test_a_server_that_is_down(doctor: Doctor) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
@@ -204,39 +191,28 @@ def test_a_server_that_answers_nonsense(doctor: Doctor, response: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (["--set", "model=openai/o3"], "openai/o3, set by --set"),
-        ([], "openai/gpt-4.1, set by [tool.njc] of pyproject.toml"),
-    ],
+    ("arguments", "model"),
+    [(["--set", "model=openai/o3"], "openai/o3"), ([], "openai/gpt-4.1")],
 )
-def test_the_reason_for_the_model(doctor: Doctor, arguments: list[str], reason: str) -> None:
+def test_a_flag_is_nearer_than_the_project(
+    doctor: Doctor, arguments: list[str], model: str
+) -> None:
     Path("pyproject.toml").write_text('[tool.njc]\nmodel = "openai/gpt-4.1"\n')
-    assert verdicts(doctor("--offline", *arguments))["model"] == ("ok", reason)
+    assert verdicts(doctor("--offline", *arguments))["model"] == ("ok", model)
 
 
-def test_json_is_one_list(doctor: Doctor) -> None:
-    result = doctor("--offline", "--output-format", "json", NJC_RECORD="none")
-    found = json.loads(result.stdout)
-    assert [check["check"] for check in found] == [
-        "python",
-        "extras",
-        "policy",
-        "model",
-    ]
-    assert found[3] == {
-        "check": "model",
-        "status": "warn",
-        "says": "none; none is needed, as NJC_RECORD=none only replays",
-        "exit_code": 0,
-    }
+def test_no_model_is_needed_to_replay(doctor: Doctor) -> None:
+    found = verdicts(doctor("--offline", NJC_RECORD="none"))
+    assert [*found] == ["python", "extras", "policy", "model"]
+    assert found["model"] == ("warn", "none; none is needed, as NJC_RECORD=none only replays")
 
 
 def here(**changes: Any) -> HostEnvironment:
     default: dict[str, Any] = {
         "python": (3, 11, 0),
         "environ": {},
-        "options": (("--set", Options()),),
+        "flags": Options(),
+        "project": Options(),
         "version_of": {}.get,
     }
     return HostEnvironment(**(default | changes))
@@ -251,13 +227,13 @@ def verdict(check: str, surroundings: HostEnvironment) -> HealthCheck:
     [(None, "warn", 0), ("guarded", "ok", 0), ("auto", "warn", 0), ("contained", "fail", 3)],
 )
 def test_what_the_policy_needs(policy: Any, status: str, exit_code: int) -> None:
-    options = (("[tool.njc]", Options(policy=policy)),)
-    able = verdict("policy", here(options=options))
+    project = Options(policy=policy)
+    able = verdict("policy", here(project=project))
     assert (able.status, able.says) == (
         "ok",
         f"{policy or 'auto'}; this system can contain code",
     )
-    unable = verdict("policy", here(options=options, obstacle="it has no filters"))
+    unable = verdict("policy", here(project=project, obstacle="it has no filters"))
     assert (unable.status, unable.exit_code) == (status, exit_code)
     assert "this system cannot contain code: it has no filters" in unable.says
 
@@ -270,7 +246,7 @@ def test_the_version_of_python_and_a_bare_install() -> None:
     )
     some = verdict("extras", here(version_of={"openai": "2.0", "tomlkit": "0.13"}.get))
     assert (some.status, some.says.partition(";")[0]) == ("ok", "openai 2.0, tomlkit 0.13")
-    assert "without anthropic, pydantic-ai, watch, otel, notebook, " in some.says
+    assert "without anthropic, pydantic-ai, otel, notebook, " in some.says
 
 
 def test_every_extra_for_users_is_checked() -> None:

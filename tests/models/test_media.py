@@ -324,15 +324,6 @@ def test_secrets_and_hidden_fields_are_not_shown():
     assert list_names(look({"secret": hidden}, redact=False)) == ["secret"]
 
 
-def test_the_programs_own_function_may_replace_a_file():
-    def redact(name: str, text: str) -> str | None:
-        return "<a face>" if name == "photo" else None
-
-    request = look({"photo": Image(PNG), "letter": Document(PDF)}, redact=redact)
-    assert list_names(request) == ["letter"]
-    assert "<a face>" in request.messages[0].text
-
-
 def test_too_many_files_are_an_error_and_not_left_out():
     photos = [Image(b"GIF89a" + bytes([number])) for number in range(MAX_ATTACHMENTS + 1)]
     with pytest.raises(ConfigurationError, match=r"`photos\[100\]` is one file more than the 100"):
@@ -383,19 +374,6 @@ def test_pictures_of_pillow_are_shown_by_their_pixels():
     cut = pillow.open(io.BytesIO(file.getvalue()[:-30]))
     with pytest.raises(ConfigurationError, match="`photo` cannot be shown to a model"):
         look({"photo": cut})
-
-
-def test_files_of_pydantic_ai_are_shown():
-    messages = pytest.importorskip("pydantic_ai.messages")
-    values = {
-        "photo": messages.BinaryContent(PNG, media_type="image/png"),
-        "letter": messages.BinaryContent(PDF, media_type="application/pdf"),
-        "link": messages.ImageUrl("https://example.org/a.png"),
-    }
-    (opening,) = look(values).messages
-    assert [file.media for file in opening.attachments] == [
-        Image(PNG), Document(PDF), Image(url="https://example.org/a.png"),
-    ]  # fmt: skip
 
 
 # ── what is kept of a file ───────────────────────────────────────────────────────────────────────────

@@ -217,11 +217,8 @@ SHOWN = [
     (range(10**9), "x: range = range(0, 1000000000)"),
     (itself(), "x: list[int | list], 2 items = [1, [...]]"),
     (Loop(), "x: Loop = Loop(name='a', next=Loop(...))"),
-    (Colour.RED, "x: Colour = Colour.RED\n    Colour members: RED = 1, GREEN = 'g'"),
-    (
-        Access.READ | Access.WRITE,
-        "x: Access = Access.READ|WRITE\n    Access members: READ = 1, WRITE = 2",
-    ),
+    (Colour.RED, "x: Colour = Colour.RED"),
+    (Access.READ | Access.WRITE, "x: Access = Access.READ|WRITE"),
     (Colour, "x: class Colour(Enum)\n    Colour members: RED = 1, GREEN = 'g'"),
     (Slotted(), "x: Slotted = Slotted(first=1, second='two')"),
     (Point(1), "x: Point = Point(x=1, y=0)"),
@@ -231,9 +228,7 @@ SHOWN = [
     (Spoken("two\nlines"), r"x: Spoken = two\nlines"),
     (
         [Item("lamp", 20), Item("desk", 5)],
-        "x: list[Item], 2 items = [Item(name='lamp', price=20, tags=[]), Item(name='desk', price=5, tags=[])]\n"
-        "    Item: An article of the shop.\n"
-        "    Item.discount(percent: float, *, floor: float = 0.0) -> None  # Lower the price.",
+        "x: list[Item], 2 items = [Item(name='lamp', price=20, tags=[]), Item(name='desk', price=5, tags=[])]",
     ),
     (
         Item,
@@ -244,8 +239,14 @@ SHOWN = [
     ),
     (
         Graph(1),
-        "x: Graph = Graph(nodes={'n0': {'n1', 'root'}}, _lock=<unlocked _thread.lock object>)\n"
+        "x: Graph = Graph(nodes={'n0': {'n1', 'root'}}, _lock=<unlocked _thread.lock object>)",
+    ),
+    (
+        Graph,
+        "x: class Graph\n"
         "    Graph: A citation graph.\n"
+        "    Graph(size: int)\n"
+        "    .limit = 10\n"
         "    .size -> int  (property)  # How many nodes there are.\n"
         "    .add(node: str, *others: str, to: Graph | None = None, **extra: int) -> None  # Add a node.\n"
         "    async .fetch()\n"
@@ -253,13 +254,10 @@ SHOWN = [
         "    .read(path: str) -> Graph\n"
         "    supports len()",
     ),
-    (
-        Basket([1, 2]),
-        "x: Basket, 2 items = Basket([1, 2])\n    .total() -> int",
-    ),
+    (Basket([1, 2]), "x: Basket, 2 items = Basket([1, 2])"),
     (
         Order(id=3),
-        "x: Order = Order(id=3, lines=[], note=None, key=SecretStr('**********'))\n    Order: An order.",
+        "x: Order = Order(id=3, lines=[], note=None, key=SecretStr('**********'))",
     ),
     (
         Order,
@@ -344,13 +342,12 @@ def test_functions_behind_a_cache_are_shown() -> None:
     signature = "(article: str, currency: str = 'EUR') -> float"
     assert describe_variable("f", price) == f"f: function price{signature}\n    Look up a price."
     assert render_value([price, Shop().cost]) == "[<function price>, <method Shop.cost>]"
-    shop = Shop()
-    assert describe_variable("s", shop).splitlines()[1:] == [
+    assert describe_variable("s", Shop).splitlines()[1:] == [
         "    .stock -> dict[str, int]  (property)  # What is there.",
         "    .cost(article: str) -> float  # What an article costs.",
         "    .find(name: str = '') -> str",
     ]
-    assert describe_variable("m", shop.cost) == (
+    assert describe_variable("m", Shop().cost) == (
         "m: method Shop.cost(article: str) -> float\n    What an article costs."
     )
     wrapper = functools.cache(functools.partial(int, base=2))
@@ -439,7 +436,6 @@ def test_a_large_object_is_shown_attribute_by_attribute() -> None:
     lines = describe_variable("graph", Graph(1000), 1000).split("\n")
     assert lines[0] == "graph: Graph"
     assert lines[1].startswith("    .nodes: dict, 1,000 keys = {'n0': {'n1', 'root'}, ")
-    assert "    .size -> int  (property)  # How many nodes there are." in lines
 
 
 def test_show_writes_the_value_alone_if_it_fits() -> None:

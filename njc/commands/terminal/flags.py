@@ -53,7 +53,6 @@ STORE = click.option(
 OUT = click.option(
     "-o", "--out", type=PATH, metavar="DIR", help="Output directory (default: in place)."
 )
-WATCH = click.option("--watch", is_flag=True, help="Run again whenever a source changes.")
 JOBS = click.option(
     "-j", "--jobs", type=COUNT, metavar="N", help="Parallel jobs (default: automatic)."
 )

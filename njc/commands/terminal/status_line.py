@@ -1,6 +1,6 @@
-"""A terminal line while a model is asked: the block, the model, the time, the usage so far.
+"""A terminal line while a model is asked: the block, the model, and for how long.
 
-    mailbox.njpy:17  gpt-4.1  12 s  5 calls  2,158 tokens  $0.0131  …elf.folders[topic].append(mail)
+    mailbox.njpy:17  gpt-4.1  12 s
 
 It appears on standard error, if that is a terminal, half a second after a model is asked; the
 program's prints remove it first. Not detected: output from other processes and from code outside
@@ -16,15 +16,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, TextIO, cast
 
 import click
 
 from njc.commands.terminal.console import Console
 from njc.debug.trace_view.tables import cut_text
-from njc.project.report import format_count
-from njrt.events import Asked, Began, Ended, Event, Replied, Streamed, Unanswered
+from njrt.events import Asked, Began, Ended, Event, Replied, Unanswered
 from njrt.log.listeners import add_listener
 from njrt.values.rendering.writer import escape_unprintable
 
@@ -33,12 +31,6 @@ DELAY_SECONDS = 0.5
 
 REPAINT_SECONDS = 0.25
 
-MODEL_WIDTH = 30
-"""Terminal columns for a model's name."""
-
-_SHOWN_TEXT_CHARS = 200
-"""Characters of an incoming reply; as many of the last are shown as fit the terminal's width."""
-
 _MAKE_ROOM = "\x1bD\x1b[A"
 """Scroll if the cursor is on the terminal's last line, and stay in the same column (ECMA-48)."""
 
@@ -46,22 +38,15 @@ _WRITE_BELOW = "\x1b7\x1b[B\r\x1b[2K{}\x1b8"
 """Replace the line below the cursor and return; saves and restores it like DEC's VT100."""
 
 
-@dataclass(slots=True)
-class _OpenCall:
-    place: str
-    began: float
-    text: str = ""
-
-
 class StatusLine:
-    """The line, as an event listener (state: the open calls, the usage, whether it is painted)."""
+    """The line, as an event listener (state: the runs, their open calls, whether it is painted)."""
 
     def __init__(self, terminal: TextIO) -> None:
         self._terminal = terminal
-        self._calls: dict[str, _OpenCall] = {}
-        self._models: dict[str, str] = {}
-        self._finished = self._tokens = self._warnings = 0
-        self._usd: float | None = None
+        self._asking: dict[str, str] = {}
+        """What is shown of each run: its block and its model."""
+        self._calls: dict[str, float] = {}
+        """When the open call of a run began."""
         self._is_painted = False
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
@@ -76,37 +61,15 @@ class StatusLine:
 
     def _take(self, event: Event) -> None:
         match event:
-            case Began(run=run, model=model):
-                self._models[run] = model
-            case Asked(run=run, request=request):
-                self._calls[run] = _OpenCall(request.place, time.monotonic())
+            case Began(run=run, place=place, model=model):
+                self._asking[run] = f"{place}  {model}"
+            case Asked(run=run):
+                self._calls[run] = time.monotonic()
                 self._changed.notify()
-            case Replied(run=run, reply=reply):
-                usage, is_free = reply.usage, reply.source == "cache"
-                self._end_call(run, usage.input + usage.output, 0.0 if is_free else usage.usd)
-            case Unanswered(run=run):
-                self._end_call(run)
-            case Ended(run=run, warnings=warnings):
-                self._warnings += len(warnings)
-                self._end_call(run)
-
-    def receive_streamed(self, event: Streamed) -> None:
-        """Show the end of an incoming text."""
-        with self._lock:
-            if call := self._calls.get(event.run):
-                call.text = event.text[-_SHOWN_TEXT_CHARS:]
-
-    def _end_call(self, run: str, tokens: int = 0, usd: float | None = None) -> None:
-        """End a model call, with its usage if the model replied."""
-        if self._calls.pop(run, None) is None:
-            return
-        self._finished += 1
-        self._tokens += tokens
-        if usd is not None:
-            self._usd = (self._usd or 0.0) + usd
-        if not self._calls:
-            self.erase()
-            self._streams.close()
+            case Replied(run=run) | Unanswered(run=run) | Ended(run=run):
+                if self._calls.pop(run, None) is not None and not self._calls:
+                    self.erase()
+                    self._streams.close()
 
     def close(self) -> None:
         """Remove the line permanently."""
@@ -128,7 +91,7 @@ class StatusLine:
         with self._lock:
             while not self._is_closed:
                 self._changed.wait(REPAINT_SECONDS if self._calls else None)
-                oldest = min((call.began for call in self._calls.values()), default=None)
+                oldest = min(self._calls.values(), default=None)
                 if oldest is None or time.monotonic() - oldest < DELAY_SECONDS or self._is_closed:
                     continue
                 if not self._is_painted:
@@ -138,21 +101,9 @@ class StatusLine:
                 self._write(cut_text(self.describe(time.monotonic()), width))
 
     def describe(self, now: float) -> str:
-        run, call = next(iter(self._calls.items()))
-        parts = [
-            call.place,
-            f"and {len(self._calls) - 1} more" if len(self._calls) > 1 else "",
-            cut_text(self._models.get(run, ""), MODEL_WIDTH),
-            f"{now - call.began:.0f} s",
-            format_count(self._finished + len(self._calls), "call"),
-            f"{self._tokens:,} tokens" if self._tokens else "",
-            "" if self._usd is None else f"${self._usd:.4f}",
-            format_count(self._warnings, "warning") if self._warnings else "",
-        ]
-        line = "  ".join(escape_unprintable(part) for part in parts if part)
-        room = shutil.get_terminal_size().columns - 1 - len(line) - 3
-        text = escape_unprintable(" ".join(call.text.split()))
-        return f"{line}  …{text[-room:]}" if text and room > 8 else line
+        run, began = next(iter(self._calls.items()))
+        others = f"  and {len(self._calls) - 1} more" if len(self._calls) > 1 else ""
+        return f"{escape_unprintable(self._asking.get(run, ''))}{others}  {now - began:.0f} s"
 
     def _write(self, text: str) -> None:
         with suppress(OSError, ValueError):  # the terminal is gone, or the program has closed it

@@ -1,4 +1,4 @@
-"""The `.njpy` file's line for each line of the compiled file, and the reverse.
+"""The `.njpy` file's line for each line of the compiled file.
 
     1=1 3:1 14=12 16:12 21=12 30:15
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Any
@@ -50,15 +49,6 @@ class LineMap:
         if segment.running:
             return segment.source + compiled - segment.compiled, True
         return segment.source, False
-
-    def find_compiled_line(self, source: int) -> int:
-        """Return the compiled line for a source line: the author's own line, otherwise the call."""
-        ends = [*(segment.compiled for segment in self.segments[1:]), sys.maxsize]
-        for segment, end in zip(self.segments, ends, strict=True):
-            if segment.running and 0 <= source - segment.source < end - segment.compiled:
-                return segment.compiled + source - segment.source
-        scaffold = (segment.compiled for segment in self.segments if segment.source == source)
-        return next(scaffold, self.segments[-1].compiled)
 
     def __str__(self) -> str:
         return " ".join(

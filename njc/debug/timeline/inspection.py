@@ -30,7 +30,7 @@ from njrt.execution.tracebacks import format_error
 from njrt.values.introspection import is_a, is_exactly, read_attributes
 from njrt.values.rendering.describe import describe_on_one_line
 from njrt.values.rendering.one_line import write_brief
-from njrt.values.rendering.redaction import REDACTED, Redactor, RedactRule, is_secret
+from njrt.values.rendering.redaction import REDACTED, Redactor, is_secret
 from njrt.values.rendering.shown_attributes import list_shown_attributes
 
 MAX_CHILDREN = 200
@@ -55,7 +55,7 @@ class EvaluationError(ValueError):
 def show_variable(name: str, value: UserValue, redactor: Redactor) -> ShownVariable:
     """Return a variable, item or attribute as text."""
     text = redactor.redact(describe_on_one_line(name, value, redactor=redactor))
-    is_hidden = redactor.rule is not False and is_secret(name, value)
+    is_hidden = redactor.rule and is_secret(name, value)
     return ShownVariable(name, text, not is_hidden and next(list_parts(value), None) is not None)
 
 
@@ -72,7 +72,7 @@ def expand(
         if not found:
             raise EvaluationError(f"there is no `{''.join(path)}` here")
         value = found[0]
-        if redactor.rule is not False and is_secret(part, value):
+        if redactor.rule and is_secret(part, value):
             raise EvaluationError(f"`{part}` is {REDACTED}")
     shown = [show_variable(*part, redactor) for part in islice(list_parts(value), MAX_CHILDREN + 1)]
     if len(shown) > MAX_CHILDREN:
@@ -121,9 +121,9 @@ class RunVariables:
     """Reads and sets variables (state: the scopes of unfinished runs)."""
 
     def __init__(self) -> None:
-        self._scopes: dict[RunId, tuple[Scope, RedactRule | None]] = {}
+        self._scopes: dict[RunId, tuple[Scope, bool | None]] = {}
 
-    def watch(self, run: RunId, scope: Scope, rule: RedactRule | None) -> None:
+    def watch(self, run: RunId, scope: Scope, rule: bool | None) -> None:
         self._scopes[run] = scope, rule
 
     def forget(self, run: RunId) -> None:

@@ -1,41 +1,41 @@
-"""An MCP server and calls of its tools, for the functions that `njc mcp add` writes.
+"""The session with an MCP server, by the official SDK, and calls of its tools.
 
-    server = McpServer("files", command=["npx", "-y", "server-filesystem", "."])
-    server.call("read_text_file", {"path": "a.txt"})                           "a text"
-    server.call("list_tables", {}, result=list[str], wrapped=True)             ["users"]
-
-The first call starts the server or opens the URL. Calls by a block's code pass the gate
-(`njrt.execution.gates`), which records them; calls by the program itself are plain calls.
+server = McpServer("clock", command=["python", "-m", "mcp_server_time"])
+server.call("get_current_time", {"timezone": "UTC"}, structured=True)      {"datetime": ...}
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import math
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from njrt.errors import ConfigurationError, require_packages
-from njrt.mcp.results import ToolConnectionError, ToolError, ToolTimeoutError, read_result
 from njrt.models.network import Network, get_network
 
 if TYPE_CHECKING:
     from anyio import CancelScope
     from mcp import Client
+    from mcp.types import CallToolResult
 
 T = TypeVar("T")
 
 
-class CallForm(TypedDict, total=False):
-    """The form of a tool call, besides its name and arguments, and of its result."""
+class ToolError(RuntimeError):
+    """A tool failed; the text is the server's."""
 
-    result: Any
-    """The type of the structured content; None for a tool that returns text, unless `wrapped`."""
-    wrapped: bool
-    """The structured content has the value, of the type `result`, in its field `result`."""
+
+class ToolTimeoutError(ToolError, TimeoutError):
+    """A tool did not answer in time. The server was sent a cancellation."""
+
+
+class ToolConnectionError(ToolError, ConnectionError):
+    """The server cannot be reached, or the connection was lost during a call."""
 
 
 class McpServer:
@@ -76,13 +76,22 @@ class McpServer:
         self._holder: asyncio.Task[None] | None = None
         self._scope: CancelScope
 
-    def call(self, tool: str, arguments: Mapping[str, Any], **form: Unpack[CallForm]) -> Any:
+    def call(self, tool: str, arguments: Mapping[str, Any], *, structured: bool = False) -> Any:
         """Call a tool by its name at the server, and return its result; None is no argument.
 
-        Raises ToolError if the tool failed, ToolTimeoutError or ToolConnectionError if it was not
-        reached.
+        The result is the text, or with `structured` the structured content, which the SDK has
+        checked by the tool's schema. Raises ToolError if the tool failed, ToolTimeoutError or
+        ToolConnectionError if it was not reached.
         """
-        return _get_network().run(self._call(tool, arguments, form))
+        from pydantic_core import to_jsonable_python
+
+        given = {name: value for name, value in arguments.items() if value is not None}
+        sent = to_jsonable_python(given, by_alias=True)
+
+        async def ask(client: Client) -> Any:
+            return read_result(await client.call_tool(tool, sent), structured)
+
+        return _get_network().run(self._ask(tool, ask))
 
     def list_tools(self) -> tuple[str, list[Any]]:
         """Return the server's name with its version, and the SDK's tools; raises as `call`."""
@@ -103,18 +112,6 @@ class McpServer:
         if self._process == os.getpid():
             _get_network().run(self._close())
 
-    async def _call(self, tool: str, arguments: Mapping[str, Any], form: CallForm) -> Any:
-        from pydantic_core import to_jsonable_python
-
-        given = {name: value for name, value in arguments.items() if value is not None}
-        sent = to_jsonable_python(given, by_alias=True)
-
-        async def ask(client: Client) -> Any:
-            result = await client.call_tool(tool, sent)
-            return read_result(result, form.get("result"), form.get("wrapped", False))
-
-        return await self._ask(tool, ask)
-
     # ── the session, on the loop ─────────────────────────────────────────────────────────────────
 
     async def _ask(self, tool: str, ask: Callable[[Client], Awaitable[T]]) -> T:
@@ -125,20 +122,18 @@ class McpServer:
                 client = await self._open()
                 holder = self._holder
                 return await ask(client)
-        except ConfigurationError:
-            raise
         except TimeoutError:
-            text = f"{name} has not answered in {self.timeout:g} seconds (timeout=)"
+            text = f"{name} has not answered in {self.timeout:g} seconds (server.timeout)"
             raise ToolTimeoutError(text) from None
         except Exception as error:
-            is_lost, status = _is_lost(error), self._status and f" ({self._status})"
-            if is_lost and holder is not None and self._holder is holder:  # no other call closed it
-                await self._close()
-            if not is_lost:
+            status = self._status and f" ({self._status})"
+            if not _is_lost(error):
                 raise ToolError(f"{name}: {error}{status}") from None
+            if holder is not None and self._holder is holder:  # no other call closed it
+                await self._close()
             made = "" if holder is None else "; the call may have been made"
             place = self.url or f"`{' '.join(self.command)}`"
-            text = f"{name}: no connection to {place}: {_describe(error)}{status}{made}"
+            text = f"{name}: no connection to {place}: {error}{status}{made}"
             raise ToolConnectionError(text) from None
 
     async def _open(self) -> Client:
@@ -163,8 +158,10 @@ class McpServer:
                     opened.set_result(client)
                     await asyncio.Event().wait()  # until the scope is cancelled
         except Exception as error:
-            is_ours = isinstance(error, ConfigurationError)
-            failure = error if is_ours else ToolConnectionError(_describe(error))
+            inner: BaseException = error
+            while isinstance(inner, BaseExceptionGroup):
+                inner = inner.exceptions[0]
+            failure = ToolConnectionError(f"{type(inner).__name__}: {inner}")
         if not opened.done():
             opened.set_exception(failure)
 
@@ -191,11 +188,10 @@ class McpServer:
             ):
                 yield client
             return
-        env = {name: os.environ[name] for name in self.env if name in os.environ}
         parameters = StdioServerParameters(
             command=self.command[0],
             args=list(self.command[1:]),
-            env=env,
+            env={name: os.environ[name] for name in self.env if name in os.environ},
             encoding_error_handler="replace",
         )
         async with Client(stdio_client(parameters)) as client:
@@ -204,6 +200,23 @@ class McpServer:
     async def _note_status(self, response: Any) -> None:
         status = f"HTTP {response.status_code} {response.reason_phrase}"
         self._status = status if response.is_error else ""
+
+
+def read_result(result: CallToolResult, is_structured: bool) -> Any:
+    """Return a result's text or structured content; raise ToolError if the tool failed.
+
+    A structured content of one field `result`, as the SDKs wrap plain values, is that value.
+    """
+    text = "\n".join(
+        part.text if part.type == "text" else f"[{part.type}: left out]" for part in result.content
+    )
+    if result.is_error:
+        raise ToolError(text or "the tool has failed")
+    content = result.structured_content
+    if is_structured:
+        return content["result"] if content and [*content] == ["result"] else content
+    is_only_content = not result.content and content is not None
+    return json.dumps(content, ensure_ascii=False) if is_only_content else text
 
 
 def _is_lost(error: Exception) -> bool:
@@ -216,15 +229,6 @@ def _is_lost(error: Exception) -> bool:
         return str(error).startswith(("Connection closed", "SSE stream ", "Session "))
     lost = (OSError, anyio.ClosedResourceError, anyio.BrokenResourceError, httpx2.HTTPError)
     return isinstance(error, lost)
-
-
-def _describe(error: BaseException) -> str:
-    """Describe the first real error in a group of errors."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    if isinstance(error, ToolConnectionError):
-        return str(error)
-    return f"{type(error).__name__}: {error}"
 
 
 def _get_network() -> Network:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from workplace import GREETING, Workplace, clean_environment
 
 from njrt.data.private_files import name_temporary
-from waiting import HANG_SECONDS, wait_until
 
 PACKAGE = {
     "src/shop/__init__.py": "from shop.names import NAME\n",
@@ -305,45 +302,3 @@ def test_a_closed_pipe_is_no_traceback(here: Workplace) -> None:
         check=False,
     )
     assert result.stderr == ""
-
-
-# ── Watching ─────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.fixture
-def watch(here: Workplace) -> Iterator[subprocess.Popen[str]]:
-    here.write({"pyproject.toml": '[tool.njc]\nsrc = "src"\nout = "out"\n', "src/a.njpy": GREETING})
-    here.write({"lib/b.njpy": GREETING})
-    process = subprocess.Popen(
-        [sys.executable, "-m", "njc", "build", "--watch"],
-        cwd=here.folder,
-        env=clean_environment(),
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def wait_for(file: Path, text: str) -> None:
-    wait_until(lambda: file.exists() and text in file.read_text(), lambda: f"{file}: no {text!r}")
-
-
-def test_a_watch_sees_the_project_file(here: Workplace, watch: subprocess.Popen[str]) -> None:
-    wait_for(here.folder / "out/a.py", "greeting")
-    here.write({"pyproject.toml": '[tool.njc]\nsrc = "src"\nout = "out"\nmax-effects = 7\n'})
-    wait_for(here.folder / "out/a.py", "max_effects")
-    here.write({"pyproject.toml": "[tool.njc\n"})
-    assert watch.stderr is not None
-    assert any("cannot be read as TOML" in line for line in watch.stderr)
-    here.write({"pyproject.toml": '[tool.njc]\nsrc = "lib"\nout = "out"\n'})
-    wait_for(here.folder / "out/b.py", "greeting")
-    here.write({"lib/b.njpy": GREETING.replace("Greet", "Welcome")})
-    wait_for(here.folder / "out/b.py", "Welcome")
-    watch.send_signal(signal.SIGINT)
-    _, rest = watch.communicate(timeout=HANG_SECONDS)
-    assert (watch.returncode, rest.splitlines()[-1]) == (130, "interrupted")
-    assert "KeyboardInterrupt" not in rest

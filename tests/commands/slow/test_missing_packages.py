@@ -33,7 +33,6 @@ for group, *words in [*helps, *calls]:
 """Runs the commands in one process in which the absent packages cannot be imported."""
 
 CALLS = {
-    "njc check --watch prog.njpy": "njpy[watch]",
     "njc lsp": "njpy[lsp]",
     "njc batch prog.njpy:route rows.jsonl -o out.jsonl --executor dask": "njpy[dask]",
     "spsbench loc": "njpy[bench]",

@@ -315,26 +315,6 @@ def test_a_module_finds_itself_as_with_python(here: Workplace) -> None:
     assert natural.replace("b.njpy", "a.py").replace("pkg.b", "pkg.a") == plain
 
 
-@pytest.mark.parametrize("words", [["p.njpy"], ["-m", "p"]])
-def test_a_program_that_python_alone_starts_is_named(here: Workplace, words: list[str]) -> None:
-    program = """
-        import os, subprocess, sys
-        if not sys.argv[1:]:
-            for flags in [["-u"], ["-m", "njc", "run"]]:
-                subprocess.run([sys.executable, *flags, __file__, "child"], check=True)
-            subprocess.run(["cat", __file__], stdout=subprocess.DEVNULL, check=True)
-            subprocess.run("echo p.njpy", shell=True, stdout=subprocess.DEVNULL, check=True)
-            os.execv(sys.executable, [sys.executable, "p.njpy", "again"])
-        """
-    here.write({"p.njpy": textwrap.dedent(program)})
-    done = here.process("run", *words)
-    named = (here.folder / "p.njpy", "p.njpy")
-    lines = [
-        f"warning: Python ignores the blocks of {it}; `python -m njc run` runs them" for it in named
-    ]
-    assert (done.returncode, done.stderr.splitlines()) == (0, lines)
-
-
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 @pytest.mark.parametrize("arguments", [["prog.njpy"], ["-m", "prog"]])
 def test_processes_that_the_program_starts_run_its_blocks(

@@ -347,7 +347,6 @@ def f(error: int) -> str:
         "check a.njpy --output-format sarif",
         "build a.njpy -o out --output-format json",
         "show b.njpy --stage lower",
-        "build b.njpy -o out --diff",
     ],
 )
 def test_output_for_programs_has_no_colors(here: Workplace, command: str) -> None:

@@ -282,12 +282,11 @@ def test_modes_of_block_file_and_project(studio: Studio) -> None:
     assert "# end of natural block" in studio.read("shop.py")
 
 
-def test_check_and_diff_ask_nobody(studio: Studio) -> None:
+def test_a_check_asks_nobody(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
-    for flag in ("--check", "--diff"):
-        result = studio.njc("build", ".", "--mode", "static", flag)
-        assert result.exit_code == 1
-        assert "in njc.lock is " in result.stderr
+    result = studio.njc("build", ".", "--mode", "static", "--check")
+    assert result.exit_code == 1
+    assert "in njc.lock is " in result.stderr
     assert studio.asked == []
 
 

@@ -148,9 +148,9 @@ def make_answer_prompt(
         objects = tuple(writer.objects)
         opening = partial(join_opening, block.instruction, [*lines.values()], "", fixed)
         return AnswerPrompt(
-            *(redactor.redact_whole(text), tuple(files.found), form, objects),
-            write_opening=lambda: redactor.redact_whole(opening()),
-            redact=redactor.redact_whole,
+            *(redactor.redact(text), tuple(files.found), form, objects),
+            write_opening=lambda: redactor.redact(opening()),
+            redact=redactor.redact,
         )
     longest = max(lines, key=lambda path: len(lines[path]), default=None)
     if longest is None or len(lines[longest]) < len(text) // 10:

@@ -3,11 +3,10 @@
     photo = Image.from_path("a.png")            Attachment("photo", <Image ...>)
     claim = Claim(3, photos=[first, second])    Attachment("claim.photos[0]", ...), one for each
 
-Files are `njrt.Image`, `Document` and `Audio`, and their counterparts in Pillow and PydanticAI.
-They are found in variables, in lists, tuples and dicts, and in the attributes of the program's
-objects. Redacted files are left out: those named like a secret, in fields with `repr=False`, or in
-objects that one of the program's functions describes. A file that is reached in several ways is
-sent once.
+Files are `njrt.Image`, `Document` and `Audio`, and Pillow's pictures. They are found in variables,
+in lists, tuples and dicts, and in the attributes of the program's objects. Redacted files are left
+out: those named like a secret, or in fields with `repr=False`. A file that is reached in several
+ways is sent once.
 
 Not detected: files in sets or properties, more than `MAX_DEPTH` levels deep or beyond
 `MAX_SEARCHED_ITEMS`, and files that the block's code produces.
@@ -22,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from njrt.data.media import Attachment, Audio, Document, Image, Media
+from njrt.data.media import Attachment, Image, Media
 from njrt.data.outcome import UserValue
 from njrt.errors import ConfigurationError
 from njrt.values.introspection import is_a, is_exactly, is_user_class, read_attributes
@@ -44,7 +43,7 @@ MAX_SEARCHED_ITEMS = 1_000
 def find_attachments(inputs: Mapping[str, UserValue], redactor: Redactor) -> FileSearch:
     """Search the inputs of a block for files; their names are paths of the program."""
     search = FileSearch(redactor)
-    if Media.was_made or "PIL.Image" in sys.modules or "pydantic_ai.messages" in sys.modules:
+    if Media.was_made or "PIL.Image" in sys.modules:
         for path, value in inputs.items():
             search.add(path, value, path)
     return search
@@ -126,23 +125,12 @@ def list_parts(path: str, value: UserValue) -> Iterator[tuple[str, UserValue, st
 
 
 def read_media(value: Any) -> Media | None:
-    """Return a value as a file if it is one of ours, Pillow's or PydanticAI's; else None."""
+    """Return a value as a file if it is one of ours or Pillow's; else None."""
     if is_a(value, Media):
         media: Media = value
         return media
     picture = getattr(sys.modules.get("PIL.Image"), "Image", None)
-    if picture is not None and is_a(value, picture):
-        return read_picture(value)
-    messages = sys.modules.get("pydantic_ai.messages")
-    if messages is None:
-        return None
-    for cls in (Image, Document, Audio):
-        if type(value) is getattr(messages, f"{cls.__name__}Url", None):
-            return cls.from_url(value.url, value.media_type)
-    if is_a(value, messages.BinaryContent):
-        kind = Image if value.is_image else Audio if value.is_audio else Document
-        return kind(value.data, value.media_type)
-    return None
+    return read_picture(value) if picture is not None and is_a(value, picture) else None
 
 
 def read_picture(picture: Any) -> Image:

@@ -142,7 +142,7 @@ class BlockEnd:
     def shorten(self, text: str) -> str:
         """Shorten program text that a message to the model quotes, after redacting all of it."""
         is_long = len(text) > MAX_QUOTED
-        return cut_middle(self.redactor.redact_whole(text), MAX_QUOTED) if is_long else text
+        return cut_middle(self.redactor.redact(text), MAX_QUOTED) if is_long else text
 
     def jump(self, label: str, value: UserValue = None) -> Outcome | Refusal:
         """Return the outcome of a jump with a value, if it is legal here; `raise` always is."""

@@ -7,7 +7,7 @@ call_in_time(30.0, lambda: reserve(latte, 3))      "reserved"
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TypeVar
 
 from njrt.data.timeouts import DeadlineExceeded, call_with_timeout
@@ -34,14 +34,6 @@ def limit_time(seconds: float | None, action: Callable[[], T]) -> T:
         return call_with_timeout(seconds, action)
     except DeadlineExceeded as error:
         raise make_time_limit_error(error) from None
-
-
-async def await_refusing_errors(awaitable: Awaitable[T]) -> T | Refusal:
-    """Await one of the program's awaitables; return its exception as a refusal."""
-    try:
-        return await awaitable
-    except Exception as error:
-        return make_refusal(error)
 
 
 def make_refusal(error: Exception) -> Refusal:

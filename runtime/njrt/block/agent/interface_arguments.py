@@ -4,19 +4,18 @@ reserve(product: Product, count: int = 1)     {"product": a reference, "count": 
 {"type": "Ref", "addr": 2}                    the product that a result has shown as reference 2
 "favourite"                                   the value of that variable of the block
 
-Values of types with a JSON form are passed as JSON, other objects by a reference that a result has
-shown or by the name of one of the block's variables. Types with a JSON form that are not scalars
-allow both. Other types with arguments, such as `list[Product]`, are scalars, references and lists.
+Values of types with a JSON form are passed as JSON, all others by a reference that a result has
+shown or by the name of one of the block's variables, or by a list of those. Types with a JSON form
+that are not scalars allow both.
 """
 
 from __future__ import annotations
 
 import json
-import typing
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from njrt.block.agent.answer import UNTYPED
 from njrt.block.agent.tools import REFERENCE_SCHEMA, TEXT_SCHEMA, Parameter, get_address
@@ -94,13 +93,7 @@ class Argument:
 
 def make_output_argument(path: str, scope: Scope) -> Argument:
     """Return an output's `done` argument: JSON if its type has a JSON form, else a reference."""
-    declared = scope.types.get(path, Any if scope.has_unresolved_type(path) else UNTYPED)
-    try:
-        if declared is not Any:
-            return _make_form_argument(path, make_json_form(declared))
-    except TypeError:
-        pass
-    return _make_object_argument(path, declared)
+    return _make_typed_argument(path, scope.types.get(path, UNTYPED))
 
 
 def make_argument(name: str, declared: DeclaredType, has_default: bool) -> Argument:
@@ -120,22 +113,25 @@ def _make_required_argument(name: str, plain: DeclaredType, marks: tuple[Any, ..
     """Return the argument of a parameter that has no default."""
     for raw in (mark for mark in marks if isinstance(mark, RawJson)):
         return Argument(Parameter(name, raw.schema), _pass_raw, raw.shown)
-    if ByReference in marks:
-        return _make_reference_argument(name, plain)
     others = tuple(mark for mark in marks if not isinstance(mark, Aliases))
-    if _takes_objects(plain):
-        return _make_object_argument(name, plain)
-    try:
-        form = make_json_form(Annotated[plain, *others] if others else plain)
-    except TypeError:
-        return _make_object_argument(name, plain)
-    return _make_form_argument(name, form)
+    return _make_typed_argument(name, Annotated[plain, *others] if others else plain)
+
+
+def _make_typed_argument(name: str, declared: DeclaredType) -> Argument:
+    """Return an argument that is JSON if its type has a JSON form, else a reference."""
+    if not _takes_objects(declared):
+        with suppress(TypeError):
+            is_anything = declared in (Any, object)
+            return _make_form_argument(name, make_json_form(UNTYPED if is_anything else declared))
+    lists = [{"type": "array", "items": {"anyOf": _REFERENCE_FORMS}}] * bool(get_args(declared))
+    parameter = Parameter(name, {"anyOf": [*_REFERENCE_FORMS, *lists]})
+    return Argument(parameter, partial(_decode_reference, declared))
 
 
 def _takes_objects(declared: DeclaredType) -> bool:
     """Return whether a type is or contains `Ref[...]`."""
     is_reference = ByReference in getattr(declared, "__metadata__", ())
-    return is_reference or any(map(_takes_objects, typing.get_args(declared)))
+    return is_reference or any(map(_takes_objects, get_args(declared)))
 
 
 def _make_form_argument(name: str, form: JsonForm) -> Argument:
@@ -160,25 +156,6 @@ def _make_form_argument(name: str, form: JsonForm) -> Argument:
 _SCALAR_TYPES = ("string", "integer", "number", "boolean", "null")
 
 
-def _make_object_argument(name: str, declared: DeclaredType) -> Argument:
-    """Return an argument for an object, or for a union or collection of objects and scalars."""
-    if not typing.get_args(declared) and declared not in (Any, object):
-        return _make_reference_argument(name, declared)
-    scalars = [*_REFERENCE_FORMS, *({"type": kind} for kind in ("number", "boolean", "null"))]
-    lists: Json = {"type": "array", "items": {"anyOf": scalars}}
-    return Argument(
-        Parameter(name, {"anyOf": [*scalars, lists]}),
-        partial(_decode_mixed, declared),
-        "values or references",
-        accepts_none=not find_type_mismatch(None, declared),
-    )
-
-
-def _make_reference_argument(name: str, declared: DeclaredType) -> Argument:
-    parameter = Parameter(name, {"anyOf": _REFERENCE_FORMS})
-    return Argument(parameter, partial(_decode_reference, declared))
-
-
 _REFERENCE = 'a reference, {"type": "Ref", "addr": N}, or the name of a variable'
 _REFERENCE_FORMS: list[Json] = [REFERENCE_SCHEMA, TEXT_SCHEMA]
 
@@ -197,37 +174,19 @@ def _decode_form(
 
 
 def _decode_reference(declared: DeclaredType, value: WireValue, known: KnownObjects) -> UserValue:
-    """Return the object behind a reference, or the value of a variable of the block."""
-    if isinstance(value, str):
-        found = known.look_up(value)
-    elif (address := get_address(value)) is not None:
-        found = known.references.get_object(address)
-    else:
-        raise ValueError(f"it must be {_REFERENCE}")
+    """Return the object behind a reference, or those of a list, if the type allows it."""
+    found = _find_object(value, known)
     if problem := find_type_mismatch(found, declared, known.scope.module):
         raise ValueError(problem)
     return found
 
 
-def _decode_mixed(declared: DeclaredType, value: WireValue, known: KnownObjects) -> UserValue:
-    """Return a value with objects for references; a string not of the type names a variable."""
-    found, module = _find_objects(value, known), known.scope.module
-    origin: Any = typing.get_origin(declared)
-    if origin in (tuple, set, frozenset) and isinstance(found, list):
-        found = origin(found)
-    problem = find_type_mismatch(found, declared, module)
-    if problem and isinstance(found, str):
-        found = known.look_up(found)
-        problem = find_type_mismatch(found, declared, module)
-    if problem:
-        raise ValueError(f"{problem}; send {_REFERENCE}")
-    return found
-
-
-def _find_objects(value: WireValue, known: KnownObjects) -> UserValue:
-    """Return a JSON value with the objects behind the references in it."""
+def _find_object(value: WireValue, known: KnownObjects) -> UserValue:
+    """Return the object behind a reference, the value of a variable, or a list of such objects."""
+    if isinstance(value, str):
+        return known.look_up(value)
     if isinstance(value, list):
-        return [_find_objects(item, known) for item in value]
-    if isinstance(value, Mapping) and (address := get_address(value)) is not None:
+        return [_find_object(item, known) for item in value]
+    if (address := get_address(value)) is not None:
         return known.references.get_object(address)
-    return round_floats(value)
+    raise ValueError(f"it must be {_REFERENCE}")

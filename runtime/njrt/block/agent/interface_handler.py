@@ -9,21 +9,19 @@ Perform("shop.reserve", {...})     Answer("reserved")                   the func
 from __future__ import annotations
 
 import ast
-import inspect
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from njrt.block.agent.block_end import BlockEnd
-from njrt.block.agent.calls import await_refusing_errors, call_in_time
+from njrt.block.agent.calls import call_in_time
 from njrt.block.agent.code_runner import MAX_ANSWER_CHARS, CodeRunner, EffectGenerator, join_parts
 from njrt.block.agent.interface_arguments import KnownObjects, format_reference
 from njrt.block.agent.interface_effects import InterfaceEffect, OpenInterface
 from njrt.block.agent.secrets import find_secrets
 from njrt.data.outcome import Broke, Completed, Continued, Raised, Returned, UserValue
 from njrt.effects import Answer, Effect, EffectResult, Perform, Refusal, Run, WireValue
-from njrt.errors import ConfigurationError, PolicyError
-from njrt.execution.execute import Ran, Snippet, prepare
+from njrt.errors import PolicyError
 from njrt.execution.scope.opening import make_scope
 from njrt.execution.scope.scope import Scope
 from njrt.execution.syntax import parse_python
@@ -66,10 +64,6 @@ class InterfaceHandler:
             return call_in_time(self.seconds, partial(self.end.bind, arguments))
         given = (self.interface.handling,) if found.takes_handling else ()
         result = call_in_time(self.seconds, partial(found.handler, *given, **arguments))
-        if inspect.isawaitable(result):
-            execution = yield self.prepare_awaiting(result, found.operation.name)
-            assert isinstance(execution, Ran)
-            result = execution.value
         if isinstance(result, Run):
             return (yield from self.run(result))
         return call_in_time(self.seconds, partial(self.convert, result))
@@ -83,24 +77,6 @@ class InterfaceHandler:
         silent = "None" if is_expression(effect.code) else "Success"
         result: EffectResult = yield from self.runner.execute(effect.code, silent, self.refer)
         return self.end.conclude() if effect.done and isinstance(result, Answer) else result
-
-    def prepare_awaiting(self, result: Awaitable[Any], effect: str) -> Snippet:
-        """Return code that awaits a function's result.
-
-        Raises ConfigurationError if the block is not in an `async` function.
-        """
-        if not self.end.block.is_async:
-            if inspect.iscoroutine(result):
-                result.close()
-            raise ConfigurationError(
-                f"{self.end.block.place}: the handler of `{effect}` is a coroutine function, but "
-                "the block is not in an async function; use a plain function"
-            )
-        scope = make_isolated_scope()
-        scope.lend("result", await_refusing_errors(result))
-        snippet = prepare("await result", scope, is_async=True, policy="open", expression=True)
-        assert isinstance(snippet, Snippet)
-        return snippet
 
     def convert(self, result: Any) -> EffectResult:
         """Convert what a function returned to the result of its effect."""

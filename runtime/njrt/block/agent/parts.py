@@ -36,7 +36,7 @@ def read_part(scope: Scope, path: str, redactor: Redactor) -> Part:
             value = scope.read_value(".".join(parts[: length + 1]))
         except AttributeError:
             return Absent.UNBOUND
-        if redactor.rule is not False and not is_a(owner, type):
+        if redactor.rule and not is_a(owner, type):
             hidden = list_hidden_attributes(owner, ValueWriter(find_write_function, redactor))
             if mangle(parts[length], scope.class_name) in hidden:
                 return Hidden()

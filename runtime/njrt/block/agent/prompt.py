@@ -220,7 +220,7 @@ def build_opening(block: Block, scope: Scope, redactor: Redactor | None = None) 
                 elif path != name and type(shown) is FunctionType:
                     lines.append(describe_function(label, shown, budget, redactor))
                 else:
-                    lines.append(describe_object(label, shown, budget, redactor))
+                    lines.append(describe_variable(label, shown, budget, redactor))
     if budget and scope.uses:
         for cls in find_signature_classes(scope.list_used_functions()):
             fixed.append(describe_variable(cls.__name__, cls, budget, redactor))
@@ -229,13 +229,10 @@ def build_opening(block: Block, scope: Scope, redactor: Redactor | None = None) 
     outs = [format_output_line(block, scope, path, budget, redactor) for path in scope.outputs]
     if offered := list_offered_jumps(block):
         outs.append(f"Allowed jumps: {', '.join(offered)}")
-    return redactor.redact_whole(join_opening(block.instruction, [*lines, *outs], "", fixed))
+    return redactor.redact(join_opening(block.instruction, [*lines, *outs], "", fixed))
 
 
 _PLAIN_TYPES = (str, int, float, bool, type(None))
-
-describe_object = partial(describe_variable, has_members=False)
-"""Describes a variable without the members of its class, which is shown by itself."""
 
 
 def _describe_classes(scope: Scope, budget: int, redactor: Redactor) -> Iterator[str]:
@@ -266,7 +263,7 @@ def _describe_parts(
             continue
         match part:
             case Bound(value):
-                yield describe_object(path, value, budget, redactor) if budget else path
+                yield describe_variable(path, value, budget, redactor) if budget else path
             case Hidden():
                 yield f"{path} = {REDACTED}"
             case _:

@@ -29,6 +29,6 @@ def redact_result(result: Answer | Refusal, scope: Scope, redactor: Redactor) ->
     """Redact a result's text, including secrets in the variables that were printed or raised."""
     find_secrets(scope, redactor)
     if isinstance(result, Answer):
-        return replace(result, text=redactor.redact_whole(result.text))
-    restart = redactor.redact_whole(result.restart) if result.restart else ""
-    return replace(result, message=redactor.redact_whole(result.message), restart=restart)
+        return replace(result, text=redactor.redact(result.text))
+    restart = redactor.redact(result.restart) if result.restart else ""
+    return replace(result, message=redactor.redact(result.message), restart=restart)

@@ -134,10 +134,9 @@ class BlockRun(DecidingRun):
         """Choose where the block's code runs, and make the handler of its effects and the gate."""
         if self.effects != "answer":
             self.set_policy()
-        block, scope, rule = self.block, self.scope, self.block.options.redact
-        redactor = Redactor(rule) if callable(rule) else self.redactor
-        self.handler = make_handler(block, scope, redactor, self.contract, self.interface)
-        self.gate = self.make_gate(redactor)
+        block, scope = self.block, self.scope
+        self.handler = make_handler(block, scope, self.redactor, self.contract, self.interface)
+        self.gate = self.make_gate(self.redactor)
         changes_objects = not (scope.outputs or block.labels or block.code or self.interface)
         self.before = read_before(scope) if changes_objects else None
 
@@ -226,7 +225,7 @@ class BlockRun(DecidingRun):
         given = self.interceptors, settings.model, settings.budgets, options.budget
         is_own = any(it.startswith("python:") for it in list_model_names(options, os.environ))
         is_limited = session.environ.get("NJC_BUDGET") or not session.meter.leaves_room
-        is_plain = self.effects == "answer" and not (any(given) or callable(options.redact))
+        is_plain = self.effects == "answer" and not any(given)
         if is_plain and not (is_own or is_limited):
             # The maker does not hold this run, which would hold itself by its model.
             make = partial(make_first_request, self.call, prompt, replace(arguments, ahead=None))

@@ -111,7 +111,7 @@ def make_asker(
         if not scope.is_lent("ask"):
             raise RuntimeError("`ask` works only while its block runs")
         find_secrets(scope, redactor)
-        return InnerQuestionRun(session, redactor.redact_whole(str(question)), type, is_async)
+        return InnerQuestionRun(session, redactor.redact(str(question)), type, is_async)
 
     def ask(question: str, type: AnswerType = None) -> Any:
         """Ask the model a question; give text, or a value of a type, such as bool or list[str]."""

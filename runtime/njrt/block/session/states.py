@@ -20,7 +20,7 @@ from njrt.data.outcome import UserValue
 from njrt.events import RunId, StateChange
 from njrt.execution.scope.scope import Scope
 from njrt.values.rendering.describe import describe_on_one_line, describe_variable
-from njrt.values.rendering.redaction import Redactor, RedactRule
+from njrt.values.rendering.redaction import Redactor
 
 if typing.TYPE_CHECKING:
     from njrt.execution.contained.changes import Change, Ledger
@@ -35,7 +35,7 @@ Observe = Callable[[], StateChange | None]
 """Returns the changes since the last call."""
 
 
-ScopeWatcher = Callable[[RunId, Scope, RedactRule | None], None]
+ScopeWatcher = Callable[[RunId, Scope, bool | None], None]
 """Called with the scope of each run whose states are observed; it is usable until the run ends."""
 _scope_watchers: list[ScopeWatcher] = []
 
@@ -45,7 +45,7 @@ def watch_scopes(watcher: ScopeWatcher) -> None:
     _scope_watchers.append(watcher)
 
 
-def observe_scope(run: RunId, scope: Scope, rule: RedactRule | None) -> Observe:
+def observe_scope(run: RunId, scope: Scope, rule: bool | None) -> Observe:
     """Start observing a run's variables."""
     for watch in _scope_watchers:
         watch(run, scope, rule)
@@ -61,9 +61,7 @@ def render_variables(scope: Scope, options: Options) -> dict[str, str]:
     variables = scope.list_variables()
     redactor.scan(variables.items())
     return {
-        name: redactor.redact_whole(
-            describe_variable(name, value, options.show_chars or 1000, redactor)
-        )
+        name: redactor.redact(describe_variable(name, value, options.show_chars or 1000, redactor))
         for name, value in variables.items()
     }
 
@@ -72,7 +70,7 @@ class StateObserver:
     """Observes one scope's variables (state: their previous form)."""
 
     def __init__(
-        self, scope: Scope, rule: RedactRule | None = None, ledger: Ledger | None = None
+        self, scope: Scope, rule: bool | None = None, ledger: Ledger | None = None
     ) -> None:
         self._scope, self._ledger = scope, ledger
         # A separate redactor, so that the secrets it finds do not change the texts for the model.
@@ -99,7 +97,7 @@ class StateObserver:
         return StateChange(
             changes,
             hash_json(details),
-            self._redactor.redact_whole(printed),
+            self._redactor.redact(printed),
             show_arguments(parts, self._redactor),
         )
 
@@ -107,7 +105,4 @@ class StateObserver:
         return [] if self._ledger is None else self._ledger.list_parts(variables)
 
     def _write(self, describe: Callable[..., str], name: str, value: UserValue, room: int) -> str:
-        try:
-            return self._redactor.redact_whole(describe(name, value, room, self._redactor))
-        except Exception as error:  # from a function given as `redact`
-            return f"<cannot be shown: {type(error).__name__}>"
+        return self._redactor.redact(describe(name, value, room, self._redactor))

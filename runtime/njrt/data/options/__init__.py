@@ -11,7 +11,7 @@ of `Options` is an option with the same name; `None` means that it is not set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -117,11 +117,8 @@ class Options:
     """Packages, separated by commas, whose classes are the program's own for contained code, as
     those of the block's package are.
     """
-    redact: bool | Callable[[str, str], str | None] | None = None
-    """False shows secrets to the model.
-
-    In `njrt.using` it may also be a function (name, text) -> text or None.
-    """
+    redact: bool | None = None
+    """False shows secrets to the model."""
     on_error: OnError | None = None
     """`rollback` restores the bindings if the block ends with an exception."""
     budget: str | None = None
@@ -192,12 +189,9 @@ def find_option_problem(name: str, value: Any) -> str | None:
     elif float in _KINDS[name]:
         if not is_limit(value, float):
             return f"option `{name}` must be a number from 0, not {describe_number(value)}"
-    elif name == "decide":
+    elif name in ("decide", "redact"):
         if not isinstance(value, bool):
-            return f"option `decide` must be True or False, not {value!r}"
-    elif name == "redact":
-        if not isinstance(value, bool) and not callable(value):
-            return f"option `redact` must be True, False or a function, not {value!r}"
+            return f"option `{name}` must be True or False, not {value!r}"
     elif not isinstance(value, str) or not value:
         return f"option `{name}` must be a string, not {value!r}"
     elif name == "budget":

@@ -1,10 +1,15 @@
-"""Describe the program's values to a model: type, value and members, within a budget of characters.
+"""Describe the program's values to a model, within a budget of characters.
+
+Of objects, type and value are shown; of classes the members.
 
     describe_variable("items", items, 1000)
 
     items: list[Item], 3 items = [Item(name='lamp', price=20), ...]
+    describe_variable("Item", Item, 1000)
+
+    Item: class Item
         Item: An article of the shop.
-        Item.discount(percent: float) -> None  # Lower the price.
+        .discount(percent: float) -> None  # Lower the price.
 
 The same state gives the same text in every process. Of the program's own code, only handwritten
 `__repr__` methods run, and their failures stay in this module. The work depends on the budget,
@@ -17,9 +22,7 @@ import types
 from collections import deque
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
-from enum import EnumMeta
 from inspect import cleandoc
-from itertools import islice
 from typing import Any
 
 from njrt.data.outcome import UserValue
@@ -41,7 +44,6 @@ from njrt.values.rendering.hidden_attributes import list_hidden_attributes
 from njrt.values.rendering.libraries import find_library_kind, format_library_title
 from njrt.values.rendering.members import (
     describe_class,
-    describe_members,
     describe_module,
     list_abstract_methods,
 )
@@ -84,19 +86,14 @@ class ValueDescription:
 
 
 def describe_variable(
-    name: str,
-    value: UserValue,
-    budget: int = 1000,
-    redactor: Redactor | None = None,
-    *,
-    has_members: bool = True,
+    name: str, value: UserValue, budget: int = 1000, redactor: Redactor | None = None
 ) -> str:
-    """Describe a variable: its name, type and value, then, indented, the members of its type.
+    """Describe a variable in at most `budget` characters: its name, type and value.
 
-    The text has at most `budget` characters; without `has_members` only classes have theirs.
+    The attributes of a value that is too long, or the members of a class, follow, indented.
     """
     redactor = redactor or Redactor()
-    description = _describe_value(value, max(0, budget - len(name) - 2), redactor, has_members)
+    description = _describe_value(value, max(0, budget - len(name) - 2), redactor)
     shown = redactor.write_named(name, value, lambda: description.text)
     text = f" = {shown}{_name_weekday(value)}" if shown and value is not None else ""
     if shown != description.text:
@@ -192,38 +189,28 @@ def _join_lines(budget: int, first: str, lines: Iterable[str]) -> str:
 _MORE_LINE = f"\n{_INDENT}..."
 
 
-def _describe_value(
-    value: UserValue, room: int, redactor: Redactor, has_members: bool = True
-) -> ValueDescription:
+def _describe_value(value: UserValue, room: int, redactor: Redactor) -> ValueDescription:
     try:
         writer = ValueWriter(find_write_function, redactor)
-        return _build_description(value, room, writer, has_members)
+        return _build_description(value, room, writer)
     except Exception as error:
         # Showing a value must never raise in the program.
         name = get_class_name(type(value))
         return ValueDescription(name, f"<cannot be shown: {get_class_name(type(error))}>")
 
 
-def _build_description(
-    value: UserValue, room: int, writer: ValueWriter, has_members: bool
-) -> ValueDescription:
+def _build_description(value: UserValue, room: int, writer: ValueWriter) -> ValueDescription:
     """Describe a value according to its kind: class, function, module, type form or object."""
     if (described := _describe_definition(value, writer)) is not None:
         return described
     value = uncache(value)
-    cls = type(value)
     title = _format_title(value)
-    explained = _find_explained_classes(value) if has_members else []
-    lines = describe_members(explained, writer, own=is_user_class(cls))
     text = writer.write_whole(value, room - len(title) - 3)
     if text is not None:
-        return ValueDescription(title, text, lines, True)
-    if is_user_class(cls) and not _format_length(value):
-        return _describe_by_attributes(value, title, room, writer, explained)
-    share = room - len(title) - 3
-    if explained:
-        share = share * 2 // 3  # some room is left for the lines on the structure
-    return ValueDescription(title, writer.write_brief(value, share), lines)
+        return ValueDescription(title, text, is_whole=True)
+    if is_user_class(type(value)) and not _format_length(value):
+        return _describe_by_attributes(value, title, room, writer)
+    return ValueDescription(title, writer.write_brief(value, room - len(title) - 3))
 
 
 def _describe_definition(value: UserValue, writer: ValueWriter) -> ValueDescription | None:
@@ -245,7 +232,7 @@ def _describe_definition(value: UserValue, writer: ValueWriter) -> ValueDescript
 
 
 def _describe_by_attributes(
-    value: UserValue, title: str, room: int, writer: ValueWriter, explained: list[type]
+    value: UserValue, title: str, room: int, writer: ValueWriter
 ) -> ValueDescription:
     """Show an object that does not fit on one line, attribute by attribute."""
     hidden = list_hidden_attributes(value, writer)
@@ -259,7 +246,6 @@ def _describe_by_attributes(
             line = f"{head} = {writer.write_named(name, held, share)}"
             left -= len(line)
             yield line
-        yield from describe_members(explained, writer, own=True)
 
     text = writer.write_brief(value, room // 4) if has_custom_repr(type(value)) else ""
     return ValueDescription(title, text, lines())
@@ -311,17 +297,6 @@ def _format_item_types(items: Any) -> str:
     return " | ".join(
         sorted("None" if cls is type(None) else get_class_name(cls) for cls in classes.values())
     )
-
-
-def _find_explained_classes(value: UserValue) -> list[type]:
-    """Return the program's classes described with a value: its own class, or those of its items."""
-    if is_user_class(type(value)) or is_a(type(value), EnumMeta):
-        return [type(value)]
-    if not is_exactly(value, dict, list, tuple, deque):
-        return []
-    items: Any = value.values() if type(value) is dict else value
-    classes = {identify(type(item)): type(item) for item in islice(items, 8)}.values()
-    return [cls for cls in classes if is_user_class(cls) or is_a(cls, EnumMeta)][:_MAX_TYPES]
 
 
 def _format_class_title(cls: type) -> str:

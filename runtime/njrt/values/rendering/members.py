@@ -11,7 +11,7 @@ out. Not detected: members that a metaclass or `__getattr__` provides.
 from __future__ import annotations
 
 import types
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from enum import EnumMeta
 from functools import cached_property
 from itertools import islice
@@ -61,21 +61,11 @@ _SPECIAL_METHODS = {
 }
 
 
-def describe_members(classes: Iterable[type], writer: ValueWriter, *, own: bool) -> Iterator[str]:
-    """Yield the docstring, enum members, methods and properties of each class.
-
-    With `own` the class is the value itself, and `.name` is written without the class.
-    """
-    for cls in classes:
-        yield from describe_doc(cls)
-        if is_a(cls, EnumMeta):
-            yield format_enum_members(cls, writer)
-        prefix = "" if own else get_class_name(cls)
-        yield from _describe_methods(cls, writer, prefix)
-
-
 def describe_class(cls: type, writer: ValueWriter) -> Iterator[str]:
-    """Yield a class's members as in `describe_members`, its constructor or fields and constants."""
+    """Yield a class's docstring, its constructor or fields and constants, or its enum members.
+
+    Its methods and properties follow.
+    """
     yield from describe_doc(cls, is_whole=writer.is_whole)
     if abstract := list_abstract_methods(cls):
         yield f"class NAME({get_class_name(cls)}):"
@@ -88,7 +78,7 @@ def describe_class(cls: type, writer: ValueWriter) -> Iterator[str]:
         name = "NAME" if abstract else get_class_name(cls)
         yield from describe_constructor(cls, writer, name)
         yield from _describe_constants(cls, writer)
-    yield from _describe_methods(cls, writer, "", left_out=abstract)
+    yield from _describe_methods(cls, writer, abstract)
 
 
 def list_abstract_methods(value: Any) -> tuple[str, ...]:
@@ -224,15 +214,13 @@ def _describe_constants(cls: type, writer: ValueWriter) -> Iterator[str]:
             yield f".{name} = {writer.write_named(name, value, 2 * _DEFAULT_CHARS)}"
 
 
-def _describe_methods(
-    cls: type, writer: ValueWriter, owner: str, left_out: Collection[str] = ()
-) -> Iterator[str]:
+def _describe_methods(cls: type, writer: ValueWriter, left_out: Collection[str]) -> Iterator[str]:
     """Yield a line for each public method and property, then one for the class's operators."""
     members = collect_members(cls)
     for name, member in islice(members.items(), 10 * MAX_MEMBERS):
         if name.startswith("_") or name in left_out:
             continue
-        if line := _format_member(f"{owner}.{name}", member, writer):
+        if line := _format_member(f".{name}", member, writer):
             yield line
     supported = [
         word

@@ -46,7 +46,6 @@ from njrt.values.rendering.shown_attributes import (
 )
 from njrt.values.rendering.signatures import describe_function_kind, format_type, get_function_name
 from njrt.values.rendering.writer import (
-    MAX_SHOWN_ITEMS,
     DoesNotFit,
     ValueWriter,
     WriteFunction,
@@ -159,7 +158,7 @@ def _make_collection_writer(cls: type, opening: str, closing: str) -> WriteFunct
         if cls is tuple and length == 1 and type(value) is tuple:
             tail = ",)"
         text = writer.write_row(head, items, length, tail, room, exact)
-        return text if writer.redactor.rule is False else redact_named_before(text)
+        return redact_named_before(text) if writer.redactor.rule else text
 
     return write
 
@@ -175,9 +174,9 @@ def _write_tuple(writer: ValueWriter, value: tuple[Any, ...], room: int, exact: 
 _PLAIN_TUPLE_WRITER = _make_collection_writer(tuple, "(", ")")
 
 
-def _make_set_writer(cls: type) -> WriteFunction:
+def _make_set_writer(plain: Any) -> WriteFunction:
     def write(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
-        length = cls.__len__(value)  # type: ignore[attr-defined]
+        length = plain.__len__(value)
         if exact and 3 * length > room:
             raise DoesNotFit
         opening, closing = (
@@ -188,36 +187,23 @@ def _make_set_writer(cls: type) -> WriteFunction:
         if length > MAX_SORTED and not exact:
             return f"{opening}...{closing}"
         share = room if exact else max(24, room // 3)
-        items = cls.__iter__(value)  # type: ignore[attr-defined]
-        texts = write_sorted(writer, items, share, exact)
-        left = room - len(opening) - len(closing)
-        line = ", ".join(texts)
-        if len(line) > left:
-            if exact:
-                raise DoesNotFit
-            kept = 0
-            while (
-                kept < min(len(texts), MAX_SHOWN_ITEMS)
-                and sum(map(len, texts[: kept + 1])) + 2 * kept <= left - 5
-            ):
-                kept += 1
-            line = ", ".join([*texts[:kept], "..."])
-        return opening + line + closing
+        elements = sort_elements(writer, plain.__iter__(value), share, exact)
+        return writer.write_row(opening, zip(repeat(""), elements), length, closing, room, exact)
 
     return write
 
 
-def write_sorted(
+def sort_elements(
     writer: ValueWriter, elements: Iterable[UserValue], room: int, exact: bool
-) -> list[str]:
-    """Write a set's elements in order, numbers by value and all others by their text."""
+) -> list[UserValue]:
+    """Return a set's elements in order, numbers by value and all others by their text."""
 
     def order(element: UserValue) -> tuple[bool, float, str]:
         text = writer.write_part(element, room, exact)
         is_number = is_exactly(element, int, float) and element == element
         return (not is_number, element if is_number else 0, text)
 
-    return [text for *_, text in sorted(map(order, elements))]
+    return sorted(elements, key=order)
 
 
 def _write_dict(writer: ValueWriter, value: dict[Any, Any], room: int, exact: bool) -> str:

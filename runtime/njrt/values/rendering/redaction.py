@@ -4,10 +4,8 @@
     'key sk-proj-4f8a9c0d1e2f'                  'key <redacted>'                           by shape
     print(client.password)                      <redacted>        a value with such a name elsewhere
 
-A function given as the option `redact` gets a value's name (empty for a whole text) and its text;
-it returns the text to show, or None to apply the rules here. False negatives: secrets of unknown
-shape under innocent names, encoded ones, and values more than `MAX_SCANNED_OBJECTS` objects away.
-False positives: other texts under a name such as `secret`.
+False negatives: secrets of unknown shape under innocent names, encoded ones, and values more than
+`MAX_SCANNED_OBJECTS` objects away. False positives: other texts under a name such as `secret`.
 """
 
 from __future__ import annotations
@@ -34,9 +32,6 @@ from njrt.values.introspection import (
 
 T = TypeVar("T")
 REDACTED = "<redacted>"
-RedactFunction = Callable[[str, str], str | None]
-RedactRule = bool | RedactFunction
-"""True for the rules of this module, False for none, or a function (name, text) -> text or None."""
 MAX_SCANNED_OBJECTS = 2_000
 """Most objects that are searched for secrets before a result is shown."""
 _MAX_SCANNED_ITEMS = 100
@@ -255,22 +250,18 @@ def redact_shapes(text: str) -> str:
 class Redactor:
     """Redacts the texts of one run according to one rule (state: the secrets seen so far)."""
 
-    def __init__(self, rule: RedactRule = True) -> None:
+    def __init__(self, rule: bool = True) -> None:
         self.rule = rule
         self.known: set[str] = set()
 
     def write_named(self, label: str, value: UserValue, write: Callable[[], T]) -> T | str:
         """Write a named value by calling `write`, or return the text that replaces it."""
-        if self.rule is not False and ADDRESS_NAME in label:
+        if self.rule and ADDRESS_NAME in label:
             self._add_password(value)
-        is_hidden = self.rule is not False and is_secret(label, value)
-        if is_hidden:
-            self.add_known(value)
-        if isinstance(self.rule, bool):
-            return REDACTED if is_hidden else write()
-        text = write()
-        shown = None if text is None else self.rule(label.strip("\"'=: "), str(text))
-        return shown if shown is not None else REDACTED if is_hidden else text
+        if not (self.rule and is_secret(label, value)):
+            return write()
+        self.add_known(value)
+        return REDACTED
 
     def add_known(self, value: UserValue) -> None:
         """Remember the text of a secret, in order to find it in other texts."""
@@ -286,21 +277,16 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """Redact a text from any source."""
-        if self.rule is False or not text:
+        if not self.rule or not text:
             return text
         if self.known:
             for secret in sorted(self.known, key=len, reverse=True):
                 text = text.replace(secret, REDACTED)
         return redact_shapes(text)
 
-    def redact_whole(self, text: str) -> str:
-        """Redact a text that is going to the model; the program's own rule is consulted first."""
-        shown = None if isinstance(self.rule, bool) else self.rule("", text)
-        return self.redact(text) if shown is None else shown
-
     def scan(self, values: Iterable[tuple[str, UserValue]]) -> None:
         """Remember the secrets that are reachable from named values."""
-        if self.rule is False:
+        if not self.rule:
             return
         waiting, seen = deque(values), set[int]()
         while waiting and len(seen) < MAX_SCANNED_OBJECTS:

@@ -151,7 +151,6 @@ class ValueWriter:
         if exact and 3 * length - 2 > left:
             raise DoesNotFit
         written: list[str] = []
-        has_own_rule = self.redactor.rule is not True
         for label, value in parts:
             count = len(written)
             if count >= MAX_SHOWN_ITEMS and not exact:
@@ -159,7 +158,7 @@ class ValueWriter:
             share = left - len(label)
             if not exact and length > 1:
                 share = min(share, max(24, share // 3))
-            if label and (has_own_rule or classify_name(label) or ADDRESS_NAME in label):
+            if label and (classify_name(label) or ADDRESS_NAME in label):
                 write = partial(self._write_item, value, share, exact, count)
                 part = self.redactor.write_named(label, value, write)
             elif exact:
