@@ -367,8 +367,7 @@ if total > 3:\n    result = "big"\nelse:\n    result = "small"
 while True:\n    total -= 1\n    if total < 2:\n        break
 for m in mails:\n    if m is first:\n        continue\n    result = m.text
 result = [] or numbers
-sorted(locals())[:3]
-"total" in dir()
+"total" in dir(), total
 result = (lambda: total)()
 global_total = total\nresult = global_total
 first.text = "a"\nresult = [read_texts(), read_texts()]
@@ -788,11 +787,6 @@ class Table(dict[str, int]):
     def size(self) -> int:
         return len(self)
 
-    @size.setter
-    def size(self, size: int) -> None:
-        self.clear()
-        self["size"] = size
-
     def put(self, key: str, value: int) -> int:
         self[key] = value
         return len(self)
@@ -805,14 +799,14 @@ class Product(pydantic.BaseModel):
 OTHER_BASES = {
     "table.put('b', 2)": 2,
     "table.size": 1,
-    "table.size = 7\ntable.size": 1,
     "len(table)": "a Table cannot be used in contained code; call a function",
     "[*table]": "a Table cannot be used in contained code; call a function",
     "table['a']": "a Table cannot be used in contained code; call a function",
     "table.keys()": "`keys` of a Table cannot be used in contained code; call a function",
     "table.other = 1": "`other` of a Table cannot be set",
     "product.model_copy(update={'price': 5}).price + product.price": 8,
-    "product.model_copy(deep=True)": "contained code cannot make or copy a Product itself",
+    "f'{product} {product!r}', product == product.model_copy()": ("price=3 Product(price=3)", True),
+    "import copy\ncopy.copy(product)": "contained code cannot make or copy a Product itself",
     "for line in lines: pass": "a generator cannot be used in contained code; call a function",
     "with lock: pass": "a lock cannot be used in contained code; call a function",
     "with log: pass": "a Log cannot be used in contained code; call a function",

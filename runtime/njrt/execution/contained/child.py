@@ -74,9 +74,9 @@ class Child(Objects):
 
     def _encode_call(self, target: list[Any], args: Any, named: Any) -> list[Data]:
         kind, *parts = target
-        encode = self.encode_argument
+        encode = self.table.encode
         try:
-            if kind in ("method", "get", "set"):
+            if kind in ("method", "get"):
                 parts[0] = self.table.encode(parts[0])
             values = [*map(encode, args)]
             options = {key: encode(value) for key, value in named.items()}
@@ -289,18 +289,8 @@ class Child(Objects):
                 raise ImportError(f"`{path}` cannot be imported in contained code")
             return sys.modules[path if fromlist else top]
 
-        def list_variables() -> dict[str, Any]:
-            found = {name: self.read(name) for name in self.places}
-            return {name: value for name, value in found.items() if value is not MISSING}
-
         sys.stdout = _Output(lambda text: self.ask("print", None, text, ""))
-        return {
-            "print": print_text,
-            "__import__": import_module,
-            "dir": lambda *args: builtins.dir(*args) if args else sorted(list_variables()),
-            "vars": lambda *args: builtins.vars(*args) if args else list_variables(),
-            "locals": list_variables,
-        }
+        return {"print": print_text, "__import__": import_module}
 
 
 def _list_words(code: CodeType) -> set[str]:
