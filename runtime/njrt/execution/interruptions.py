@@ -5,8 +5,6 @@
             wait()                                        wait()
         except:                        ==>            except .catchable():
             pass                                          pass
-        with suppress(Exception):                     with .manager(suppress(Exception)):
-            wait()                                        wait()
 
 These are the end of the code's time, KeyboardInterrupt, the cancellation of the program's task, and
 exceptions raised by the program's signal handlers. They leave the code, and the block, as if the
@@ -14,8 +12,8 @@ code had no handlers. A CancelledError while nobody has cancelled the program's 
 the code.
 
 Not detected: a signal handler that is no longer installed when its exception is caught; exceptions
-that a function of the program catches itself. A `finally` that ends with `return`, `break` or
-`continue` discards every exception except the end of the code's time.
+that a function of the program or a context manager catches itself. A `finally` that ends with
+`return`, `break` or `continue` discards every exception except the end of the code's time.
 """
 
 from __future__ import annotations
@@ -28,9 +26,7 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
-from njrt.data.outcome import UserValue
 from njrt.data.timeouts import Interruption
-from njrt.errors import CallInDoubtError
 
 ExceptionTypes = type[BaseException] | tuple[Any, ...]
 
@@ -43,8 +39,7 @@ def select_catchable(kinds: ExceptionTypes = BaseException) -> ExceptionTypes:
 
 def is_interruption(error: BaseException) -> bool:
     """Return whether an exception comes from outside of the code that it was raised in."""
-    # After a call in doubt, code must not repeat the call.
-    if isinstance(error, Interruption | KeyboardInterrupt | CallInDoubtError):
+    if isinstance(error, Interruption | KeyboardInterrupt):
         return True
     return _is_program_cancelled(error) or _is_raised_by_signal(error)
 
@@ -79,39 +74,3 @@ def _find_signal_handlers() -> Iterator[CodeType]:
         code = getattr(getattr(function, "__func__", function), "__code__", None)
         if isinstance(code, CodeType):
             yield code
-
-
-class _Manager:
-    """A context manager that does not suppress exceptions from outside."""
-
-    __slots__ = ("_manager",)
-
-    def __init__(self, manager: UserValue) -> None:
-        self._manager = manager
-
-    def __enter__(self) -> UserValue:
-        return type(self._manager).__enter__(self._manager)
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> UserValue:
-        is_suppressed = type(self._manager).__exit__(self._manager, kind, error, trace)
-        return is_suppressed if error is None else is_suppressed and not is_interruption(error)
-
-    def __aenter__(self) -> UserValue:
-        return type(self._manager).__aenter__(self._manager)
-
-    async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> UserValue:
-        is_suppressed = await type(self._manager).__aexit__(self._manager, kind, error, trace)
-        return is_suppressed if error is None else is_suppressed and not is_interruption(error)
-
-
-def wrap_manager(
-    manager: UserValue, enter: str = "__enter__", leave: str = "__exit__"
-) -> UserValue:
-    """Wrap `with`'s operand; return anything but context managers unchanged, for Python's error."""
-    kind = type(manager)
-    return _Manager(manager) if hasattr(kind, enter) and hasattr(kind, leave) else manager
-
-
-def wrap_async_manager(manager: UserValue) -> UserValue:
-    """Wrap the operand of `async with`."""
-    return wrap_manager(manager, "__aenter__", "__aexit__")

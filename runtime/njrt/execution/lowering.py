@@ -50,8 +50,6 @@ EXIT_KIND_NAME = ".exit_kind"
 EXIT_VALUE_NAME = ".exit_value"
 CATCHABLE_NAME = ".catchable"
 CLASS_NAME = ".class"
-MANAGER_NAME = ".manager"
-ASYNC_MANAGER_NAME = ".async_manager"
 BOUND_NAME = ".bound"
 
 
@@ -158,7 +156,7 @@ def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
     assert isinstance(host, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     assert isinstance(host.body[0], ast.Nonlocal)
     private = [
-        RAISED_NAME, CATCHABLE_NAME, CLASS_NAME, MANAGER_NAME, ASYNC_MANAGER_NAME, BOUND_NAME,
+        RAISED_NAME, CATCHABLE_NAME, CLASS_NAME, BOUND_NAME,
         *((EXIT_KIND_NAME, EXIT_VALUE_NAME) if layout.in_class else ()),
     ]  # fmt: skip
     declared.targets[-1:] = [ast.Name(name, ast.Store()) for name in private]
@@ -272,17 +270,6 @@ class _Lowerer(ast.NodeTransformer):
         kinds = [node.type] if node.type else []
         node.type = ast.copy_location(_make_call(CATCHABLE_NAME, *kinds), node.type or node)
         return node
-
-    def visit_With(self, node: ast.With | ast.AsyncWith) -> ast.AST:
-        """`with A:` -> `with .manager(A):`, which does not suppress exceptions from outside."""
-        self.generic_visit(node)
-        name = MANAGER_NAME if isinstance(node, ast.With) else ASYNC_MANAGER_NAME
-        for item in node.items:
-            manager = item.context_expr
-            item.context_expr = ast.copy_location(_make_call(name, manager), manager)
-        return node
-
-    visit_AsyncWith = visit_With
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         """Drop a variable's annotation: an annotated name can be neither nonlocal nor global."""

@@ -103,7 +103,7 @@ class RunGate:
     ) -> None:
         self.turn = 0
         self.ending: NaturalError | None = None
-        """Error of an interceptor that has ended the block, kept even if the code catches it."""
+        """Error that has ended the block, kept even if the code catches it."""
         self.rules = session.settings.calls
         self._session, self._describe, self._redactor = session, describe, redactor
         self._scope = scope
@@ -147,6 +147,8 @@ class RunGate:
             self._report(call, Refusal(str(error)), began)
             raise
         except BaseException as error:
+            if isinstance(error, CallInDoubtError):
+                self.ending = error  # the code must not make the call again
             self._report(call, Raised(error), began)
             raise
         self._redactor.scan([("", found)])
