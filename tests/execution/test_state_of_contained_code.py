@@ -11,6 +11,7 @@ import datetime
 import json
 from dataclasses import dataclass
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -117,6 +118,7 @@ VALUES: list[Any] = [
         collections.Counter("ab"),
         collections.OrderedDict(a=1),
         collections.deque([1], 3),
+        SimpleNamespace(a=1),
     ),
     *(collections.defaultdict(list, {1: [2]}), Row(1), {1.5, "a"}),
 ]

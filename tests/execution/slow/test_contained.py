@@ -367,7 +367,8 @@ if total > 3:\n    result = "big"\nelse:\n    result = "small"
 while True:\n    total -= 1\n    if total < 2:\n        break
 for m in mails:\n    if m is first:\n        continue\n    result = m.text
 result = [] or numbers
-"total" in dir(), total
+sorted(locals())[:3]
+"total" in dir()
 result = (lambda: total)()
 global_total = total\nresult = global_total
 first.text = "a"\nresult = [read_texts(), read_texts()]

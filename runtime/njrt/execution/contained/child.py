@@ -287,8 +287,18 @@ class Child(Objects):
                 raise ImportError(f"`{path}` cannot be imported in contained code")
             return sys.modules[path if fromlist else top]
 
+        def list_variables() -> dict[str, Any]:
+            found = {name: self.read(name) for name in self.places}
+            return {name: value for name, value in found.items() if value is not MISSING}
+
         sys.stdout = _Output(lambda text: self.ask("print", None, text, ""))
-        return {"print": print_text, "__import__": import_module}
+        return {
+            "print": print_text,
+            "__import__": import_module,
+            "dir": lambda *args: builtins.dir(*args) if args else sorted(list_variables()),
+            "vars": lambda *args: builtins.vars(*args) if args else list_variables(),
+            "locals": list_variables,
+        }
 
 
 def _list_words(code: CodeType) -> set[str]:

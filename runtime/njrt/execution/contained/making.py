@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from njrt.data.records import record
@@ -155,6 +156,8 @@ class _Maker:
                 return Counter()
             case "dict", "OrderedDict":
                 return OrderedDict()
+            case "object", "SimpleNamespace":
+                return SimpleNamespace()
         if tag == "dict" and name.startswith("defaultdict="):
             factory = FACTORIES.get(name.partition("=")[2])
             return defaultdict(factory) if factory else self.table.side.make_empty((tag, name))

@@ -127,6 +127,8 @@ class Names:
             elif name in scope.borrowed and scope.is_lent(name):
                 places[name] = "variable"
         used = {name for each in list_codes(code) for name in each.co_names}
+        if {"dir", "locals", "vars"} & {*used, *code.co_freevars}:
+            places |= {name: "variable" for name in scope.list_variables() if name not in places}
         for name in used:
             if name in scope.global_names and name not in places:
                 places[name] = "global output" if name in scope.bindable else "global variable"

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from njrt.execution.contained.classes import Classes, find_method, is_async
@@ -242,6 +242,8 @@ class Program:
 
     def check_attribute(self, value: Any, name: str, new: Any) -> None:
         cls = type(value)
+        if cls is SimpleNamespace:
+            return
         held = find_reader(cls)(value)
         if cls not in self._hints:
             self._hints[cls] = read_field_types(cls)

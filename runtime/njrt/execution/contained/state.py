@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 from njrt.execution.contained.contents import (
@@ -56,6 +57,7 @@ _EXACT: Mapping[type, Kind] = {
     frozenset: ("frozenset", ""),
     Counter: ("dict", "Counter"),
     OrderedDict: ("dict", "OrderedDict"),
+    SimpleNamespace: ("object", "SimpleNamespace"),
 }
 FACTORIES: Mapping[str, Any] = {it.__name__: it for it in (list, dict, set, int, float, str, bool)}
 """The default factories that both sides know."""
