@@ -20,14 +20,12 @@ import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
-from types import CodeType, FunctionType, TracebackType
+from types import CodeType, TracebackType
 
-from njrt.data.outcome import UserValue
 from njrt.data.timeouts import call_with_timeout
 from njrt.errors import NaturalError
 from njrt.execution.interruptions import is_cancellation, is_interruption
 from njrt.execution.source_cache import is_snippet
-from njrt.values.introspection import find_member, get_class_name, is_a
 
 _RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _RUN_MODULES = ("njrt.block.session.question", "njrt.block.session.run_block")
@@ -123,29 +121,6 @@ def _format_frames(trace: TracebackType | None, body: CodeType | None) -> Iterat
             where = f"{code.co_name} ({os.path.basename(code.co_filename)}:{number})"
         source = linecache.getline(code.co_filename, number, frame.f_globals).strip()
         yield f"  in {where}" + (f": {cut_middle(source, _MAX_LINE_CHARACTERS)}" if source else "")
-
-
-def find_called_function(error: BaseException, body: CodeType) -> tuple[UserValue, str] | None:
-    """Return the failed program function that the snippet `body` called, with its owner's name.
-
-    Methods are looked up in the class of their first argument, functions among their module's
-    names; None for others.
-    """
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    pairs = itertools.pairwise(frames)
-    called = next((after for frame, after in pairs if frame.f_code is body), None)
-    if called is None or called.f_code.co_filename.startswith(_RUNTIME):
-        return None
-    code = called.f_code
-    owner = called.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
-    cls: type = owner if is_a(owner, type) else type(owner)  # type: ignore[assignment]
-    member = find_member(cls, code.co_name)
-    method = getattr(member, "__func__", member)
-    if type(method) is FunctionType and method.__code__ is code:
-        return method, get_class_name(cls)
-    function = called.f_globals.get(code.co_name)
-    is_found = type(function) is FunctionType and function.__code__ is code
-    return (function, "") if is_found else None
 
 
 def format_syntax_error(error: SyntaxError) -> str:
