@@ -6,24 +6,18 @@
         except:                        ==>            except .catchable():
             pass                                          pass
 
-These are the end of the code's time, KeyboardInterrupt, the cancellation of the program's task, and
-exceptions raised by the program's signal handlers. They leave the code, and the block, as if the
-code had no handlers. A CancelledError while nobody has cancelled the program's task is a mistake of
-the code.
+These are the end of the code's time, KeyboardInterrupt, and the cancellation of the program's task.
+They leave the code, and the block, as if the code had no handlers. A CancelledError while nobody
+has cancelled the program's task is a mistake of the code.
 
-Not detected: a signal handler that is no longer installed when its exception is caught; exceptions
-that a function of the program or a context manager catches itself. A `finally` that ends with
-`return`, `break` or `continue` discards every exception except the end of the code's time.
+Not detected: exceptions that a function of the program or a context manager catches itself. A
+`finally` that ends with `return`, `break` or `continue` discards every exception except the end of
+the code's time.
 """
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
-import traceback
-from collections.abc import Iterator
-from types import CodeType
 from typing import Any
 
 from njrt.data.timeouts import Interruption
@@ -41,7 +35,7 @@ def is_interruption(error: BaseException) -> bool:
     """Return whether an exception comes from outside of the code that it was raised in."""
     if isinstance(error, Interruption | KeyboardInterrupt):
         return True
-    return _is_program_cancelled(error) or _is_raised_by_signal(error)
+    return _is_program_cancelled(error)
 
 
 def is_cancellation(error: BaseException) -> bool:
@@ -58,19 +52,3 @@ def _is_program_cancelled(error: BaseException) -> bool:
         return False
     task = asyncio.current_task() if asyncio._get_running_loop() is not None else None
     return task is not None and task.cancelling() > 0
-
-
-def _is_raised_by_signal(error: BaseException) -> bool:
-    if threading.current_thread() is not threading.main_thread():
-        return False
-    handlers = set(_find_signal_handlers())
-    return any(frame.f_code in handlers for frame, _ in traceback.walk_tb(error.__traceback__))
-
-
-def _find_signal_handlers() -> Iterator[CodeType]:
-    for number in signal.valid_signals():
-        handler = signal.getsignal(number)
-        function = getattr(handler, "func", handler)  # of a partial
-        code = getattr(getattr(function, "__func__", function), "__code__", None)
-        if isinstance(code, CodeType):
-            yield code

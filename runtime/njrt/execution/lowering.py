@@ -207,8 +207,6 @@ class _Lowerer(ast.NodeTransformer):
             return super().visit(node)
         bound = find_bound_names(node, self.layout.class_name) & self.layout.watched
         lowered = super().visit(node)
-        if bound and isinstance(node, ast.Match):
-            bound = self.report_patterns(node)
         if not bound:
             return lowered
         report = self.make_report(bound, node)
@@ -218,21 +216,6 @@ class _Lowerer(ast.NodeTransformer):
         statements = lowered if isinstance(lowered, list) else [lowered]
         # A final expression gives the snippet its value, so nothing may follow it.
         return report + statements if isinstance(node, ast.Expr) else statements + report
-
-    def report_patterns(self, node: ast.Match) -> set[str]:
-        """Report the names of each case's pattern; return the names to report after the statement.
-
-        These are the names in the subject, and in cases with a guard, which may fail after the
-        names are bound.
-        """
-        names = find_bound_names(node.subject, self.layout.class_name)
-        for case in node.cases:
-            bound = find_bound_names(case.pattern, self.layout.class_name)
-            if case.guard is None:
-                case.body[:0] = self.make_report(bound & self.layout.watched, node)
-            else:
-                names |= bound | find_bound_names(case.guard, self.layout.class_name)
-        return names & self.layout.watched
 
     def make_report(self, bound: Iterable[str], node: ast.stmt) -> list[ast.stmt]:
         """Return the statements that report that names are bound."""

@@ -32,6 +32,7 @@ import njrt
 from njrt.data.outcome import Raised
 from njrt.errors import CodeTimeLimitError
 from njrt.execution.contained import process
+from njrt.execution.contained.process import _server
 from njrt.execution.execute import Failed, Jumped, Ran, Snippet, aexecute, execute, prepare
 from njrt.execution.scope.opening import make_scope
 from processes import run_python
@@ -437,11 +438,13 @@ def test_code_has_the_time_zone_and_the_decimal_context_of_the_program(
     with monkeypatch.context() as changed, decimal.localcontext(prec=4):
         for zone, hour in (("America/New_York", 19), ("XYZ-3", 3)):
             changed.setenv("TZ", zone)
+            _server.stop()  # the next one has the zone
             assert evaluate(code, decimal.Decimal(3)) == (hour, "0.3333")
         with decimal.localcontext() as context:
             context.traps[decimal.Inexact] = True
             with pytest.raises(AssertionError, match="Inexact"):
                 evaluate(code, decimal.Decimal(3))
+    _server.stop()
 
 
 T = TypeVar("T")
@@ -621,7 +624,7 @@ def test_the_child_has_nothing_of_the_program(monkeypatch: pytest.MonkeyPatch) -
     done = contain("import os, sys\n(dict(os.environ), sys.argv, sys.path, sorted(sys.modules))")
     assert isinstance(done, Ran)
     environ, _, path, modules = done.value
-    assert environ.keys() <= {"LC_CTYPE"}
+    assert environ.keys() <= {"LC_CTYPE", "TZ"}
     assert path == []
     assert not {"pydantic", "openai", "test_contained", "pytest"} & set(modules)
 

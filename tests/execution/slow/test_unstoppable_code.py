@@ -114,25 +114,6 @@ def test_the_time_limit_ends_code_in_the_main_thread() -> None:
         assert time.process_time() - start < 1.5, case
 
 
-class AlarmError(Exception):
-    """What the program's own signal handler raises."""
-
-
-def raise_alarm(number: int, frame: object) -> None:
-    raise AlarmError
-
-
-@contextmanager
-def alarm_after(seconds: float) -> Iterator[None]:
-    before = signal.signal(signal.SIGALRM, raise_alarm)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
 @contextmanager
 def ctrl_c_after(seconds: float) -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -146,15 +127,10 @@ def ctrl_c_after(seconds: float) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("swallowing", [name for name in SWALLOWING if name != "finally"])
-@pytest.mark.parametrize(
-    ("interrupted", "error"), [(alarm_after, AlarmError), (ctrl_c_after, KeyboardInterrupt)]
-)
-def test_ctrl_c_and_signals_pass_the_handlers_of_the_model(
-    interrupted: Callable[[float], object], error: type[BaseException], swallowing: str
-) -> None:
+def test_ctrl_c_passes_the_handlers_of_the_model(swallowing: str) -> None:
     for body, loop in (("call", "while"), ("sleep", "function")):
         snippet = ready(f"{build(body, swallowing, loop)}run()", make_scope(lambda: ()))
-        with pytest.raises(error), interrupted(0.02):
+        with pytest.raises(KeyboardInterrupt), ctrl_c_after(0.02):
             execute(snippet, seconds=5)
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from njrt.data.records import record
 from njrt.errors import PolicyError
-from njrt.execution.contained.wire import MAX_ZONE_BYTES, Connection
+from njrt.execution.contained.wire import Connection
 
 _RUNTIME = str(Path(__file__).parent.parent.parent.parent)
 _START_SECONDS = 60.0
@@ -71,12 +71,11 @@ class _Server:
         return ChildProcess(Connection(ours), handle)
 
     def _request_child(self, descriptor: int, seconds: float) -> int:
-        zone = os.fsencode(os.environ.get("TZ", ""))[:MAX_ZONE_BYTES]
         limit = max(1, int(min(seconds + 2, 2**31))).to_bytes(8, "big")
         for is_last in (False, True):
             control = self._ensure_started()
             try:
-                socket.send_fds(control, [limit, zone], [descriptor])
+                socket.send_fds(control, [limit], [descriptor])
                 message, handles, _, _ = socket.recv_fds(control, 16, 1)
                 if message and handles:
                     return handles[0]
@@ -102,7 +101,7 @@ class _Server:
                 stdin=theirs.fileno(),
                 stdout=written,
                 stderr=written,
-                env={},
+                env={name: it for name, it in os.environ.items() if name == "TZ"},
                 cwd="/",
                 start_new_session=True,
             )

@@ -28,8 +28,6 @@ from pathlib import Path
 from typing import Any
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-MAX_ZONE_BYTES = 255
-"""Most bytes in the name of the program's time zone."""
 MAX_NODES = 4_000_000
 """Most lists and members in a message."""
 _MAX_JSON_INT_BITS = 1000
