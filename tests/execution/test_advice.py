@@ -85,7 +85,6 @@ ADVICE: list[tuple[Any, str, str]] = [
     (datetime, "made = given.datetime(2026, 3, 2)", "write `datetime(...)`"),
     (1, "made = later", "`later` is not visible"),
     (1, "made = made", "assign a value to `made` first"),
-    (1, "made = break", "`break` is a statement: write it alone, without `made =`"),
     (Store, "made = given('Bag End')", SUBCLASS),
     (Store, "class given:\n    def total(self): return 0", "write `class NAME(given):` and define `total`"),
     (Word, "made = given('a')", "write `Word(text: str, tag: str)`"),

@@ -31,7 +31,6 @@ from njrt.execution.interruptions import select_catchable
 from njrt.execution.lowering import (
     BOUND_NAME,
     CATCHABLE_NAME,
-    CLASS_NAME,
     EXIT_KIND_NAME,
     EXIT_VALUE_NAME,
     RAISED_NAME,
@@ -180,7 +179,6 @@ def _check_and_compile(
         EXIT_VALUE_NAME: exit_value,
         BOUND_NAME: CellType(scope.note_binding),
         CATCHABLE_NAME: CellType(select_catchable),
-        CLASS_NAME: scope.cells.get("__class__") or CellType(),
     }
     # `super` outside a class reads a `__class__` cell, which is empty there.
     cells = scope.borrowed | scope.cells | carried | scope.scratch | private
@@ -223,7 +221,6 @@ def _make_layout(
         host=scope.host,
         first_parameter=scope.first_parameter,
         in_class=in_class,
-        has_class_cell=in_class and "__class__" in scope.cells,
         is_async=bool(names.awaits),
         cells=cells,
         nonlocals=tuple([name for name in cells if name in past_namespace]) if in_class else cells,

@@ -16,7 +16,6 @@ from __future__ import annotations
 import itertools
 import linecache
 import os
-import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
@@ -130,13 +129,4 @@ def format_syntax_error(error: SyntaxError) -> str:
     if error.text and error.offset and len(error.text) <= 200:
         line = error.text.rstrip("\n")
         text += f"\n    {line.expandtabs(1)}\n    {' ' * (error.offset - 1)}^"
-        if found := _ASSIGNED_JUMP.match(line):
-            text += (
-                f"\n    `{found[1]}` is a statement: write it alone, without"
-                f" `{found[0][: found.start(1)].strip()}`"
-            )
     return text
-
-
-_ASSIGNED_JUMP = re.compile(r"\s*\w+\s*[=:]\s*(break|continue|return|raise|pass)\b")
-"""A statement in place of an assigned value, since models write `jumps = break`."""
