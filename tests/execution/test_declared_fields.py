@@ -1,4 +1,4 @@
-"""An attribute that contained code sets to something else than its declaration: refused, and as before."""
+"""An attribute that code sets to something else than its declaration: refused, and as before, in each policy."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import pytest
 from pydantic import BaseModel
 
 import njrt
+from njrt.data.options import CodePolicy
 from njrt.execution.scope.declared_fields import read_field_types
 from njrt.testing import Scripted, run
-
-pytestmark = pytest.mark.usefixtures("contained")
 
 
 @dataclass
@@ -25,6 +24,9 @@ class Enemy:
     best: Enemy | None = None
     odd: int = None  # type: ignore[assignment]
     kinds: ClassVar[int] = 3
+
+    def heal(self, by: Any) -> None:
+        self.health = by
 
 
 @dataclass(slots=True)
@@ -45,11 +47,11 @@ class Plain:
         self.health = 3
 
 
-def play(code: str, given: Any) -> str:
+def play(code: str, given: Any, policy: CodePolicy = "guarded") -> str:
     """Run a block on <given> whose model answers `code`; return what it was told, "" if it was accepted."""
     model = Scripted([run(code, done=True), run("pass", done=True)])
     with njrt.using(model=model):
-        njrt.run("natural\nChange <given>.", lambda: (given,), at="a.njpy:1", policy="contained")
+        njrt.run("natural\nChange <given>.", lambda: (given,), at="a.njpy:1", policy=policy)
     return str(model.requests[1].messages[-1]) if len(model.requests) > 1 else ""
 
 
@@ -68,9 +70,11 @@ def make_enemies() -> list[Enemy]:
 
 
 @pytest.mark.parametrize(("code", "told"), REFUSED.values(), ids=REFUSED)
-def test_what_does_not_fit_is_refused_and_as_before(code: str, told: str) -> None:
+def test_what_does_not_fit_is_refused_and_as_before(
+    code: str, told: str, policy: CodePolicy
+) -> None:
     given = make_enemies()
-    assert told in play(code, given)
+    assert told in play(code, given, policy)
     assert given == make_enemies()
 
 
@@ -86,10 +90,23 @@ def test_what_does_not_fit_is_refused_and_as_before(code: str, told: str) -> Non
         "given[0].health = True or 1; given[0].health = 4",
     ],
 )
-def test_what_fits_is_accepted(code: str) -> None:
+def test_what_fits_is_accepted(code: str, policy: CodePolicy) -> None:
     given = make_enemies()
-    assert play(code, given) == ""
+    assert play(code, given, policy) == ""
     assert given != make_enemies() or "odd" in code
+
+
+def test_the_rest_of_guarded_code_stays() -> None:
+    given = make_enemies()
+    told = play("given[0].health = 'none'\ngiven[1].health = 9", given)
+    assert "the attribute is as before" in told
+    assert [each.health for each in given] == [3, 9]
+
+
+def test_what_a_method_of_the_program_sets_counts_too() -> None:
+    given = make_enemies()
+    assert "`Enemy.health: int`" in play("given[0].heal('all')", given)
+    assert given == make_enemies()
 
 
 @pytest.mark.parametrize(
@@ -102,7 +119,7 @@ def test_objects_of_other_kinds(made: Any) -> None:
 
 def test_an_attribute_without_a_declaration_is_free() -> None:
     given = Plain()
-    assert play("given.health = 'none'", given) == ""
+    assert play("given.health = 'none'\ngiven.new = 1", given) == ""
     assert str(given.health) == "none"
 
 

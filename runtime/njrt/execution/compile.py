@@ -154,7 +154,7 @@ def _check_and_compile(
     is_short = len(source) <= _MAX_CACHED_CHARACTERS
     analyze = analyze_snippet if is_short else analyze_snippet.__wrapped__
     analysis = analyze(source, scope.class_name, scope.future_flags)
-    if (normalized := normalize(source, analysis.tree, analysis.names, scope)) != source:
+    while (normalized := normalize(source, analysis.tree, analysis.names, scope)) != source:
         source = normalized
         analysis = analyze(source, scope.class_name, scope.future_flags)
     tree, names = analysis.tree, analysis.names

@@ -20,6 +20,7 @@ from njrt.data.outcome import UserValue
 from njrt.data.records import replace
 from njrt.effects import Answer, EffectResult, Refusal
 from njrt.execution.execute import Execution, Failed, Jumped, Ran, Snippet, prepare
+from njrt.execution.scope.declared_fields import read_fields, restore_misfits
 
 EffectGenerator = Generator[Snippet, Execution, EffectResult]
 """Serves one effect: yields code to be run, is sent how it ended, and returns the result."""
@@ -41,7 +42,7 @@ class CodeRunner:
 
         `refer` returns a text that is shown below the code's value.
         """
-        block = self.end.block
+        block, scope = self.end.block, self.end.scope
         policy = block.options.policy or "guarded"
         assert policy != "auto", "the run has chosen"
         match prepare(
@@ -56,8 +57,16 @@ class CodeRunner:
             case snippet:
                 if block.code:
                     snippet = replace(snippet, raises_mistakes=True)
+                may_set = policy != "contained" and ("." in code or "(" in code)
+                fields = read_fields(scope.list_variables().values()) if may_set else []
                 execution = yield snippet
         self.end.codes.append(code)
+        if fields and (misfits := restore_misfits(fields)):
+            was = "the attribute is" if len(misfits) == 1 else "the attributes are"
+            return Refusal(
+                f"the code has run, but {'; '.join(misfits)}; {was} as before; "
+                "the rest is done, do not repeat it"
+            )
         match execution:
             case Jumped(outcome):
                 checked = self.end.check_returned(outcome)
