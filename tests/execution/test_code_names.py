@@ -584,17 +584,6 @@ def test_only_referenced_names_and_builtins_are_visible() -> None:
     assert math_module.pi
 
 
-@pytest.mark.parametrize(
-    ("written", "hint"),
-    [("lenn", "; did you mean `len`?"), ("prices", "."), ("words", "."), ("stor", "; did you mean `store`?")],
-)  # fmt: skip
-def test_a_builtin_is_suggested_only_for_what_is_nearly_its_name(written: str, hint: str) -> None:
-    def f(store):
-        return message_of(f"store.add({written})", lambda: (store,))
-
-    assert f"`{written}` is not visible in this block{hint} Visible are store, " in f([])
-
-
 def test_a_shadowed_builtin_still_means_the_builtin() -> None:
     module = {"__name__": "host", "play": play, "len": lambda value: -1, "id": 7}
     exec("R = play(lambda: (), 'len([1, 2]), callable(id)')", module)

@@ -194,14 +194,6 @@ def _is_same_import(name: str, node: ast.AST, scope: Scope) -> bool:
     return False
 
 
-_SUGGESTED_BUILTINS = [
-    name
-    for name, value in vars(builtins).items()
-    if isinstance(value, type(len) | type) and not name.startswith("_")
-]
-"""Builtins to suggest; not `license` and the like, which `site` adds for the interactive prompt."""
-
-
 def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
     """Return a hint with a similar name of its kind (a class for a class) and the visible names."""
     shown = (*scope.names, *scope.type_names)
@@ -210,10 +202,7 @@ def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
     plain = [path for name in plain for path in scope.parts.get(name, [name])]
     meant = unmangle(name, scope.class_name)
     known = [it for it in (*plain, *names.bound) if _is_class_name(it) == _is_class_name(meant)]
-    close = find_similar(meant, known) or find_similar(
-        meant,
-        [other for other in _SUGGESTED_BUILTINS if other[:1] == meant[:1]],
-    )
+    close = find_similar(meant, known)
     hint = "."
     if close:
         hint = f"; did you mean `{close}`?"

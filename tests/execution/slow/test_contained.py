@@ -813,7 +813,7 @@ OTHER_BASES = {
     "import copy\ncopy.copy(product)": "contained code cannot make or copy a Product itself",
     "for line in lines: pass": "a generator cannot be used in contained code; call a function",
     "with lock: pass": "a lock cannot be used in contained code; call a function",
-    "with log: pass": "a Log cannot be used in contained code; call a function",
+    "with log: pass": "'Log' object does not support the context manager protocol",
 }
 
 

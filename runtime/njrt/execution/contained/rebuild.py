@@ -105,9 +105,6 @@ class Handle:
     __await__ = __aiter__ = __aenter__ = __aexit__ = _refuse
 
 
-_MANAGING = ("__enter__", "__exit__", "__aenter__", "__aexit__")
-
-
 class Classes:
     """The rebuilt classes (state: descriptions, classes by key, keys by class)."""
 
@@ -165,8 +162,6 @@ class Classes:
     def _make(self, described: Mapping[str, Any]) -> Any:
         name, qualified, module = described["names"]
         space: dict[str, Any] = {"__module__": module, "__qualname__": qualified}
-        if described["form"] == "object":
-            space |= dict.fromkeys(_MANAGING, Handle._refuse)
         if described["unhashable"]:
             space["__hash__"] = None
         for member, *how in described["members"]:
