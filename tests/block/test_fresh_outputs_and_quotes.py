@@ -54,8 +54,7 @@ NOT_BINDING = [
     "pass", "value", "topic", "if not value: topic = 'new'", "for topic in []: pass", "other = topic",
     "try:\n    1 / 0\n    topic = 'new'\nexcept ZeroDivisionError:\n    pass", "while not value: topic = 'new'",
     "def put():\n    topic = 'new'\nput()", "[topic for topic in ['new']]", "(lambda topic: topic)('new')",
-    "match value:\n    case 5: topic = 'new'", "match value:\n    case [topic, _]: pass", "topic: str",
-    "match value:\n    case [topic]: pass\n    case {'a': _, **topic}: pass\n    case other: pass",
+    "match value:\n    case 5: topic = 'new'", "topic: str",
 ]  # fmt: skip
 
 

@@ -412,7 +412,7 @@ def test_private_names_are_mangled() -> None:
 
 def test_super_and_class_in_a_method() -> None:
     assert Derived().m() == "AADerived"
-    with pytest.raises(Refused, match="names <super>"):
+    with pytest.raises(FailedCode, match=r"super\(\): no arguments"):
         Derived().unnamed()
 
 
@@ -582,17 +582,6 @@ def test_only_referenced_names_and_builtins_are_visible() -> None:
     )
     assert "`math_module` is not visible" in message_of("math_module.pi")
     assert math_module.pi
-
-
-@pytest.mark.parametrize(
-    ("written", "hint"),
-    [("lenn", "; did you mean `len`?"), ("prices", "."), ("words", "."), ("stor", "; did you mean `store`?")],
-)  # fmt: skip
-def test_a_builtin_is_suggested_only_for_what_is_nearly_its_name(written: str, hint: str) -> None:
-    def f(store):
-        return message_of(f"store.add({written})", lambda: (store,))
-
-    assert f"`{written}` is not visible in this block{hint} Visible are store, " in f([])
 
 
 def test_a_shadowed_builtin_still_means_the_builtin() -> None:

@@ -531,14 +531,6 @@ def test_the_assert_of_the_program_decides_where_effects_are_possible() -> None:
         load(text)["f"]()
 
 
-def test_an_assert_below_a_call_of_a_function_is_checked() -> None:
-    asserts = "assert json.loads(x)\nassert ok(x) and x\nassert x > '3'"
-    head = HEAD + "import json\n\n\ndef ok(x):\n    return x\n\n\n"
-    model = njrt.Scripted([{"x": "1"}, {"x": "4"}], protocol="text")
-    with njrt.using(model=model):
-        assert load(head + block("Put a digit into <:x: str>.", asserts))["f"]() == "4"
-
-
 ORDERED = {
     "a name that an assert binds": ("assert (n := x + 1) > 4\nassert n == x + 1", "return n"),
     "what an assert changes": ("assert left.pop() == x - 3\nassert not left and x", "return x + 1"),

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from njrt.data.private_names import unmangle
 from njrt.data.similar import find_similar
-from njrt.execution.lowering import HostJump, is_bare_super
+from njrt.execution.lowering import HostJump
 from njrt.execution.scope.advice import format_read_only_error, format_redefinition_error
 from njrt.execution.scope.bindings import Bound
 from njrt.execution.scope.scope import Scope
@@ -51,7 +51,6 @@ def find_snippet_problems(
                 f"{format_line_prefix(node)}`import *` is not possible in a block; import the names"
                 " you need"
             )
-    yield from _find_bare_supers(nodes, names, scope)
     yield from _find_invisible_names(names, scope)
     yield from _find_hidden_names(names, scope)
     yield from _find_read_only_names(names, scope)
@@ -111,21 +110,6 @@ def _find_nested_finally(nodes: Sequence[ast.AST]) -> Iterator[str]:
                     f"{format_line_prefix(node)}too many `finally` blocks are nested in each other"
                 )
                 return
-
-
-def _find_bare_supers(nodes: Sequence[ast.AST], names: SnippetNames, scope: Scope) -> Iterator[str]:
-    if "super" not in names.read or "super" in names.nested or scope.first_parameter:
-        return
-    for node in nodes:
-        if is_bare_super(node) and scope.namespace is not None:
-            yield (
-                f"{format_line_prefix(node)}`super()` needs a method: a class body has no instance"
-            )
-        elif is_bare_super(node):
-            yield (
-                f"{format_line_prefix(node)}`super()` works in a block only if its prompt names"
-                " <super>; name the class instead"
-            )
 
 
 def _find_invisible_names(names: SnippetNames, scope: Scope) -> Iterator[str]:
@@ -210,14 +194,6 @@ def _is_same_import(name: str, node: ast.AST, scope: Scope) -> bool:
     return False
 
 
-_SUGGESTED_BUILTINS = [
-    name
-    for name, value in vars(builtins).items()
-    if isinstance(value, type(len) | type) and not name.startswith("_")
-]
-"""Builtins to suggest; not `license` and the like, which `site` adds for the interactive prompt."""
-
-
 def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
     """Return a hint with a similar name of its kind (a class for a class) and the visible names."""
     shown = (*scope.names, *scope.type_names)
@@ -226,10 +202,7 @@ def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
     plain = [path for name in plain for path in scope.parts.get(name, [name])]
     meant = unmangle(name, scope.class_name)
     known = [it for it in (*plain, *names.bound) if _is_class_name(it) == _is_class_name(meant)]
-    close = find_similar(meant, known) or find_similar(
-        meant,
-        [other for other in _SUGGESTED_BUILTINS if other[:1] == meant[:1]],
-    )
+    close = find_similar(meant, known)
     hint = "."
     if close:
         hint = f"; did you mean `{close}`?"

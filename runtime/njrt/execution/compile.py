@@ -27,15 +27,12 @@ from njrt.execution.checks import MODULE_NAMES, find_snippet_problems
 from njrt.execution.gates import carry_gated, is_used
 from njrt.execution.guard.builtins import CHECKED_BUILTINS
 from njrt.execution.guard.check import find_guard_problems
-from njrt.execution.interruptions import select_catchable, wrap_async_manager, wrap_manager
+from njrt.execution.interruptions import select_catchable
 from njrt.execution.lowering import (
-    ASYNC_MANAGER_NAME,
     BOUND_NAME,
     CATCHABLE_NAME,
-    CLASS_NAME,
     EXIT_KIND_NAME,
     EXIT_VALUE_NAME,
-    MANAGER_NAME,
     RAISED_NAME,
     ExitKind,
     ScopeLayout,
@@ -181,10 +178,10 @@ def _check_and_compile(
         EXIT_KIND_NAME: exit_kind,
         EXIT_VALUE_NAME: exit_value,
         BOUND_NAME: CellType(scope.note_binding),
-        CLASS_NAME: scope.cells.get("__class__") or CellType(),
+        CATCHABLE_NAME: CellType(select_catchable),
     }
     # `super` outside a class reads a `__class__` cell, which is empty there.
-    cells = _PRIVATE_CELLS | scope.borrowed | scope.cells | carried | scope.scratch | private
+    cells = scope.borrowed | scope.cells | carried | scope.scratch | private
     closure = tuple([cells.get(name) or CellType() for name in code.co_freevars])
     return Snippet(
         source,
@@ -198,14 +195,6 @@ def _check_and_compile(
         policy == "contained",
         frozenset(labels),
     )
-
-
-_PRIVATE_CELLS = {
-    ASYNC_MANAGER_NAME: CellType(wrap_async_manager),
-    CATCHABLE_NAME: CellType(select_catchable),
-    MANAGER_NAME: CellType(wrap_manager),
-}
-"""Functions that the lowered code of every snippet uses."""
 
 
 @lru_cache(maxsize=64)
@@ -232,7 +221,6 @@ def _make_layout(
         host=scope.host,
         first_parameter=scope.first_parameter,
         in_class=in_class,
-        has_class_cell=in_class and "__class__" in scope.cells,
         is_async=bool(names.awaits),
         cells=cells,
         nonlocals=tuple([name for name in cells if name in past_namespace]) if in_class else cells,

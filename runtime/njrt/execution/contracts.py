@@ -38,10 +38,7 @@ MAX_VALUES = 4
 
 
 class UnknownEffectError(Exception):
-    """An expression may do more than compute: only by calling functions (`calls`), or otherwise."""
-
-    def __init__(self, calls: bool) -> None:
-        self.calls = calls
+    """An expression may do more than compute."""
 
 
 @record
@@ -83,9 +80,8 @@ class Contract:
                 for part in test.values if is_and else [test]:  # type: ignore[attr-defined]
                     if not self._evaluate(part, names):
                         return self._describe(part, message, names, render)
-            except UnknownEffectError as error:
-                if not error.calls:  # the asserts below may need what it does
-                    return None
+            except UnknownEffectError:  # the asserts below may need what it does
+                return None
             except NameError:  # what no reply can mend is the program's error
                 return None
             except Exception as error:
@@ -147,9 +143,8 @@ def make_contract(
 
 def _check_effects(expression: ast.expr, values: Mapping[str, Any]) -> None:
     """Raise UnknownEffectError if an expression uses more than what computes, or an iterator."""
-    unknown = [node for node in ast.walk(expression) if not _is_known(node, values)]
-    if unknown:
-        raise UnknownEffectError(all(_calls_function(node, values) for node in unknown))
+    if not all(_is_known(node, values) for node in ast.walk(expression)):
+        raise UnknownEffectError
 
 
 def _is_known(node: ast.AST, values: Mapping[str, Any]) -> bool:
@@ -165,15 +160,6 @@ def _is_known(node: ast.AST, values: Mapping[str, Any]) -> bool:
         case ast.comprehension(is_async=is_async):
             return not is_async
     return not isinstance(node, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom)
-
-
-def _calls_function(node: ast.AST, values: Mapping[str, Any]) -> bool:
-    match node:
-        case ast.Call(func=ast.Attribute(ast.Name(name))):
-            return isinstance(values.get(name), ModuleType)
-        case ast.Call(func=function):
-            return isinstance(function, ast.Name)
-    return False
 
 
 def _only_computes(function: ast.expr, values: Mapping[str, Any]) -> bool:

@@ -28,7 +28,7 @@ from njrt.execution.lowering import ExitKind
 from njrt.execution.results import Execution, Failed, Jumped, Ran, make_execution, make_failure
 from njrt.execution.scope.names import read_cell
 from njrt.execution.scope.scope import Scope
-from njrt.execution.tracebacks import find_called_function, format_failure, leaves_block
+from njrt.execution.tracebacks import format_failure, leaves_block
 
 __all__ = [
     "Execution", "Failed", "Jumped", "Ran", "Snippet", "aexecute", "execute",
@@ -127,8 +127,7 @@ def _classify_error(error: BaseException, snippet: Snippet) -> Execution:
     if not (_is_for_program(error, snippet) or snippet.raises_mistakes):
         name = error.name if isinstance(error, NameError) else None
         text = format_failure(error, snippet.code)
-        called = find_called_function(error, snippet.code) or ()
-        return make_failure(snippet, error, text, name, printed, *called)
+        return make_failure(snippet, error, text, name, printed)
     if snippet.raised.reraises:
         return Jumped(Raised(error.with_traceback(snippet.raised.traceback), True), printed)
     trace = error.__traceback__

@@ -45,7 +45,7 @@ class CallRule:
     at_most: int | None = None
     """How many calls one run of a block may make at most."""
     check: Check | None = None
-    """Called with the same arguments; a false result or a text, the reason, refuses the call."""
+    """Called with the same arguments; all but True refuses the call, a text as its reason."""
     find: Find | None = None
     """Called with an interrupted call's `call_key()`: its result, or None if it was not made."""
     named: bool = False
@@ -68,13 +68,9 @@ class CallRule:
     def refuse(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> str:
         """Return why `check` refuses a call, or an empty text."""
         answer = True if self.check is None else self.check(*args, **named)
-        if inspect.iscoroutine(answer):
-            answer.close()
-        if inspect.isawaitable(answer):
-            return "its check is an async function, which is not possible"
-        if isinstance(answer, str):
-            return answer or "its check refuses it"
-        return "" if answer else "its check refuses it"
+        if answer is True:
+            return ""
+        return answer if answer and isinstance(answer, str) else f"its check returned {answer!r}"
 
 
 @record

@@ -5,32 +5,22 @@
             wait()                                        wait()
         except:                        ==>            except .catchable():
             pass                                          pass
-        with suppress(Exception):                     with .manager(suppress(Exception)):
-            wait()                                        wait()
 
-These are the end of the code's time, KeyboardInterrupt, the cancellation of the program's task, and
-exceptions raised by the program's signal handlers. They leave the code, and the block, as if the
-code had no handlers. A CancelledError while nobody has cancelled the program's task is a mistake of
-the code.
+These are the end of the code's time, KeyboardInterrupt, and the cancellation of the program's task.
+They leave the code, and the block, as if the code had no handlers. A CancelledError while nobody
+has cancelled the program's task is a mistake of the code.
 
-Not detected: a signal handler that is no longer installed when its exception is caught; exceptions
-that a function of the program catches itself. A `finally` that ends with `return`, `break` or
-`continue` discards every exception except the end of the code's time.
+Not detected: exceptions that a function of the program or a context manager catches itself. A
+`finally` that ends with `return`, `break` or `continue` discards every exception except the end of
+the code's time.
 """
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
-import traceback
-from collections.abc import Iterator
-from types import CodeType
 from typing import Any
 
-from njrt.data.outcome import UserValue
 from njrt.data.timeouts import Interruption
-from njrt.errors import CallInDoubtError
 
 ExceptionTypes = type[BaseException] | tuple[Any, ...]
 
@@ -43,10 +33,9 @@ def select_catchable(kinds: ExceptionTypes = BaseException) -> ExceptionTypes:
 
 def is_interruption(error: BaseException) -> bool:
     """Return whether an exception comes from outside of the code that it was raised in."""
-    # After a call in doubt, code must not repeat the call.
-    if isinstance(error, Interruption | KeyboardInterrupt | CallInDoubtError):
+    if isinstance(error, Interruption | KeyboardInterrupt):
         return True
-    return _is_program_cancelled(error) or _is_raised_by_signal(error)
+    return _is_program_cancelled(error)
 
 
 def is_cancellation(error: BaseException) -> bool:
@@ -63,55 +52,3 @@ def _is_program_cancelled(error: BaseException) -> bool:
         return False
     task = asyncio.current_task() if asyncio._get_running_loop() is not None else None
     return task is not None and task.cancelling() > 0
-
-
-def _is_raised_by_signal(error: BaseException) -> bool:
-    if threading.current_thread() is not threading.main_thread():
-        return False
-    handlers = set(_find_signal_handlers())
-    return any(frame.f_code in handlers for frame, _ in traceback.walk_tb(error.__traceback__))
-
-
-def _find_signal_handlers() -> Iterator[CodeType]:
-    for number in signal.valid_signals():
-        handler = signal.getsignal(number)
-        function = getattr(handler, "func", handler)  # of a partial
-        code = getattr(getattr(function, "__func__", function), "__code__", None)
-        if isinstance(code, CodeType):
-            yield code
-
-
-class _Manager:
-    """A context manager that does not suppress exceptions from outside."""
-
-    __slots__ = ("_manager",)
-
-    def __init__(self, manager: UserValue) -> None:
-        self._manager = manager
-
-    def __enter__(self) -> UserValue:
-        return type(self._manager).__enter__(self._manager)
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> UserValue:
-        is_suppressed = type(self._manager).__exit__(self._manager, kind, error, trace)
-        return is_suppressed if error is None else is_suppressed and not is_interruption(error)
-
-    def __aenter__(self) -> UserValue:
-        return type(self._manager).__aenter__(self._manager)
-
-    async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> UserValue:
-        is_suppressed = await type(self._manager).__aexit__(self._manager, kind, error, trace)
-        return is_suppressed if error is None else is_suppressed and not is_interruption(error)
-
-
-def wrap_manager(
-    manager: UserValue, enter: str = "__enter__", leave: str = "__exit__"
-) -> UserValue:
-    """Wrap `with`'s operand; return anything but context managers unchanged, for Python's error."""
-    kind = type(manager)
-    return _Manager(manager) if hasattr(kind, enter) and hasattr(kind, leave) else manager
-
-
-def wrap_async_manager(manager: UserValue) -> UserValue:
-    """Wrap the operand of `async with`."""
-    return wrap_manager(manager, "__aenter__", "__aexit__")

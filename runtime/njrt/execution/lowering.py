@@ -28,7 +28,7 @@ from typing import Any
 
 from njrt.data.private_names import mangle
 from njrt.data.records import record
-from njrt.execution.symbols import Declaration, FunctionNode, SnippetNames, find_bound_names
+from njrt.execution.symbols import Declaration, SnippetNames, find_bound_names
 from njrt.execution.syntax import compile_tree, parse_python
 
 HostJump = ast.Break | ast.Continue | ast.Return
@@ -49,9 +49,6 @@ RAISED_NAME = ".raised"
 EXIT_KIND_NAME = ".exit_kind"
 EXIT_VALUE_NAME = ".exit_value"
 CATCHABLE_NAME = ".catchable"
-CLASS_NAME = ".class"
-MANAGER_NAME = ".manager"
-ASYNC_MANAGER_NAME = ".async_manager"
 BOUND_NAME = ".bound"
 
 
@@ -92,8 +89,6 @@ class ScopeLayout:
     """The first parameter of the method, for `super()`."""
     in_class: bool
     """Whether the snippet runs in the namespace of a class body."""
-    has_class_cell: bool
-    """Whether it does so and the program has a cell for the class, which its `super()` needs."""
     is_async: bool
     """Whether the snippet itself awaits."""
     cells: tuple[str, ...]
@@ -158,7 +153,7 @@ def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
     assert isinstance(host, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     assert isinstance(host.body[0], ast.Nonlocal)
     private = [
-        RAISED_NAME, CATCHABLE_NAME, CLASS_NAME, MANAGER_NAME, ASYNC_MANAGER_NAME, BOUND_NAME,
+        RAISED_NAME, CATCHABLE_NAME, BOUND_NAME,
         *((EXIT_KIND_NAME, EXIT_VALUE_NAME) if layout.in_class else ()),
     ]  # fmt: skip
     declared.targets[-1:] = [ast.Name(name, ast.Store()) for name in private]
@@ -179,7 +174,6 @@ class _Lowerer(ast.NodeTransformer):
         self.layout = layout
         self.jumps = jumps
         self.nested = False
-        self.method_parameter: str | None = None
 
     def lower_body(self, statements: list[ast.stmt]) -> list[ast.stmt]:
         body: list[ast.stmt] = []
@@ -209,8 +203,6 @@ class _Lowerer(ast.NodeTransformer):
             return super().visit(node)
         bound = find_bound_names(node, self.layout.class_name) & self.layout.watched
         lowered = super().visit(node)
-        if bound and isinstance(node, ast.Match):
-            bound = self.report_patterns(node)
         if not bound:
             return lowered
         report = self.make_report(bound, node)
@@ -220,21 +212,6 @@ class _Lowerer(ast.NodeTransformer):
         statements = lowered if isinstance(lowered, list) else [lowered]
         # A final expression gives the snippet its value, so nothing may follow it.
         return report + statements if isinstance(node, ast.Expr) else statements + report
-
-    def report_patterns(self, node: ast.Match) -> set[str]:
-        """Report the names of each case's pattern; return the names to report after the statement.
-
-        These are the names in the subject, and in cases with a guard, which may fail after the
-        names are bound.
-        """
-        names = find_bound_names(node.subject, self.layout.class_name)
-        for case in node.cases:
-            bound = find_bound_names(case.pattern, self.layout.class_name)
-            if case.guard is None:
-                case.body[:0] = self.make_report(bound & self.layout.watched, node)
-            else:
-                names |= bound | find_bound_names(case.guard, self.layout.class_name)
-        return names & self.layout.watched
 
     def make_report(self, bound: Iterable[str], node: ast.stmt) -> list[ast.stmt]:
         """Return the statements that report that names are bound."""
@@ -273,17 +250,6 @@ class _Lowerer(ast.NodeTransformer):
         node.type = ast.copy_location(_make_call(CATCHABLE_NAME, *kinds), node.type or node)
         return node
 
-    def visit_With(self, node: ast.With | ast.AsyncWith) -> ast.AST:
-        """`with A:` -> `with .manager(A):`, which does not suppress exceptions from outside."""
-        self.generic_visit(node)
-        name = MANAGER_NAME if isinstance(node, ast.With) else ASYNC_MANAGER_NAME
-        for item in node.items:
-            manager = item.context_expr
-            item.context_expr = ast.copy_location(_make_call(name, manager), manager)
-        return node
-
-    visit_AsyncWith = visit_With
-
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         """Drop a variable's annotation: an annotated name can be neither nonlocal nor global."""
         self.generic_visit(node)
@@ -298,21 +264,12 @@ class _Lowerer(ast.NodeTransformer):
         return ast.copy_location(ast.Pass(), node) if node.module == "__future__" else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """`super()` -> `super(__class__, self)`: the code lacks a first argument for `super()`.
-
-        In methods that a class body defines, it becomes `super(.class, self)`: their class is the
-        program's.
-        """
+        """`super()` -> `super(__class__, self)`: the code lacks a first argument for `super()`."""
         self.generic_visit(node)
-        if not is_bare_super(node) or "super" in self.names.bound:
-            return node
-        if self.method_parameter:
-            pair = (CLASS_NAME, self.method_parameter)
-        elif self.layout.first_parameter and not self.nested:
+        is_ours = is_bare_super(node) and "super" not in self.names.bound and not self.nested
+        if is_ours and self.layout.first_parameter:
             pair = ("__class__", self.layout.first_parameter)
-        else:
-            return node
-        node.args = [ast.Name(name, ast.Load()) for name in pair]
+            node.args = [ast.Name(name, ast.Load()) for name in pair]
         return node
 
     def visit_Global(self, node: Declaration) -> ast.AST | list[ast.stmt]:
@@ -330,14 +287,9 @@ class _Lowerer(ast.NodeTransformer):
     visit_Nonlocal = visit_Global
 
     def visit_nested(self, node: ast.AST) -> ast.AST:
-        around = self.nested, self.method_parameter
-        self.method_parameter = None
-        if isinstance(node, FunctionNode) and self.layout.has_class_cell and not self.nested:
-            positional = [*node.args.posonlyargs, *node.args.args]
-            self.method_parameter = positional[0].arg if positional else None
-        self.nested = True
+        around, self.nested = self.nested, True
         self.generic_visit(node)
-        self.nested, self.method_parameter = around
+        self.nested = around
         return node
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_nested

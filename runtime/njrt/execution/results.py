@@ -7,13 +7,11 @@ Failed("TypeError: ...", "")                a mistake, reported to the model
 
 from __future__ import annotations
 
-from typing import Any
-
 from njrt.data.outcome import Broke, Continued, Outcome, Returned, UserValue
 from njrt.data.records import record
 from njrt.execution.compile import Snippet
 from njrt.execution.lowering import ExitKind
-from njrt.execution.scope.advice import explain_call, explain_mistake
+from njrt.execution.scope.advice import explain_mistake
 from njrt.execution.scope.bindings import Absent, Bound
 
 
@@ -59,12 +57,9 @@ def make_execution(exit_kind: int, value: UserValue, printed: str) -> Execution:
 
 
 def make_failure(
-    snippet: Snippet, error: BaseException, text: str, name: str | None, printed: str, *called: Any
+    snippet: Snippet, error: BaseException, text: str, name: str | None, printed: str
 ) -> Failed:
-    """Return the mistake that `text` describes, with advice, or that variable `name` is not bound.
-
-    `called` is what `find_called_function` returns.
-    """
+    """Return the mistake that `text` describes, with advice, or that `name` is not bound."""
     scope = snippet.scope
     if name and scope.lookup(name) is Absent.UNBOUND:
         _, line_end, frames = text.partition("\n")
@@ -77,6 +72,4 @@ def make_failure(
         return found.value if isinstance(found, Bound) else None
 
     advice = explain_mistake(error, snippet.source, look_up)
-    if not advice and called:
-        advice = explain_call(*called)
     return Failed(f"{text}\n  {advice}" if advice else text, printed)

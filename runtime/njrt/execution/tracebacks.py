@@ -16,18 +16,15 @@ from __future__ import annotations
 import itertools
 import linecache
 import os
-import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
-from types import CodeType, FunctionType, TracebackType
+from types import CodeType, TracebackType
 
-from njrt.data.outcome import UserValue
 from njrt.data.timeouts import call_with_timeout
 from njrt.errors import NaturalError
 from njrt.execution.interruptions import is_cancellation, is_interruption
 from njrt.execution.source_cache import is_snippet
-from njrt.values.introspection import find_member, get_class_name, is_a
 
 _RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _RUN_MODULES = ("njrt.block.session.question", "njrt.block.session.run_block")
@@ -125,29 +122,6 @@ def _format_frames(trace: TracebackType | None, body: CodeType | None) -> Iterat
         yield f"  in {where}" + (f": {cut_middle(source, _MAX_LINE_CHARACTERS)}" if source else "")
 
 
-def find_called_function(error: BaseException, body: CodeType) -> tuple[UserValue, str] | None:
-    """Return the failed program function that the snippet `body` called, with its owner's name.
-
-    Methods are looked up in the class of their first argument, functions among their module's
-    names; None for others.
-    """
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    pairs = itertools.pairwise(frames)
-    called = next((after for frame, after in pairs if frame.f_code is body), None)
-    if called is None or called.f_code.co_filename.startswith(_RUNTIME):
-        return None
-    code = called.f_code
-    owner = called.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
-    cls: type = owner if is_a(owner, type) else type(owner)  # type: ignore[assignment]
-    member = find_member(cls, code.co_name)
-    method = getattr(member, "__func__", member)
-    if type(method) is FunctionType and method.__code__ is code:
-        return method, get_class_name(cls)
-    function = called.f_globals.get(code.co_name)
-    is_found = type(function) is FunctionType and function.__code__ is code
-    return (function, "") if is_found else None
-
-
 def format_syntax_error(error: SyntaxError) -> str:
     """Format a syntax error with its line and a caret."""
     line = f", line {error.lineno}" if error.lineno else ""
@@ -155,13 +129,4 @@ def format_syntax_error(error: SyntaxError) -> str:
     if error.text and error.offset and len(error.text) <= 200:
         line = error.text.rstrip("\n")
         text += f"\n    {line.expandtabs(1)}\n    {' ' * (error.offset - 1)}^"
-        if found := _ASSIGNED_JUMP.match(line):
-            text += (
-                f"\n    `{found[1]}` is a statement: write it alone, without"
-                f" `{found[0][: found.start(1)].strip()}`"
-            )
     return text
-
-
-_ASSIGNED_JUMP = re.compile(r"\s*\w+\s*[=:]\s*(break|continue|return|raise|pass)\b")
-"""A statement in place of an assigned value, since models write `jumps = break`."""

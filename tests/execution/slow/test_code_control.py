@@ -475,27 +475,3 @@ def test_private_names_are_mangled_without_one_in_the_prompt() -> None:
             return Box().fill()
     ''')
     assert program.call("fill", says=ended_by("self.__balance = 5")) == {"_Box__balance": 5}
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "def go(self): return super().go() + 1",
-        "go = lambda me: super().go() + 1",
-        "@classmethod\ndef go(cls): return super().go(cls) + 1",
-        "def go(self):\n    class C(list):\n        def __len__(self): return super().__len__() + 1\n    return super().go() + len(C())",
-    ],
-)
-def test_super_in_methods_that_a_class_body_gets(code: str) -> None:
-    program = Program('''
-        class Base:
-            def go(self): return 1
-        class Derived(Base):
-            """natural
-            Use <super> to define <:go>.
-            """
-        result = Derived().go()
-    ''')
-    assert program.load(says=ended_by(code))["result"] == 2
-    assert program.load(says=ended_by("go = super().go", code))["result"] == 2
-    assert "`super()` needs a method" in program.told()[1]

@@ -35,7 +35,6 @@ from njrt.block.session.interception import (
     is_final,
 )
 from njrt.block.session.session import Session, make_ending_error, warn_at
-from njrt.data.context import is_in_event_loop
 from njrt.data.coroutines import run_without_waiting
 from njrt.data.decisions import (
     Abort,
@@ -72,7 +71,6 @@ from njrt.values.rendering.describe import render_value
 from njrt.values.rendering.endings import format_error_line
 from njrt.values.rendering.redaction import REDACTED, Redactor
 
-_POLL_SECONDS = 0.01
 UNSTORED = "the recording cannot be replayed; let the function return plain values"
 
 
@@ -105,7 +103,7 @@ class RunGate:
     ) -> None:
         self.turn = 0
         self.ending: NaturalError | None = None
-        """Error of an interceptor that has ended the block, kept even if the code catches it."""
+        """Error that has ended the block, kept even if the code catches it."""
         self.rules = session.settings.calls
         self._session, self._describe, self._redactor = session, describe, redactor
         self._scope = scope
@@ -135,7 +133,7 @@ class RunGate:
         """
         began = time.monotonic()
         try:
-            await self._check_ending(call)
+            self._check_ending()
             pending = self._prepare(call)
             with open_gate(None, call.is_async), paused(everywhere=not call.is_async):
                 try:
@@ -144,12 +142,13 @@ class RunGate:
                     with self._lock:
                         self._counts[call.gated.name] -= 1  # a refused call does not count
                     raise
-            await self._check_ending(call)
             found = await self._perform(call)
         except PermissionError as error:
             self._report(call, Refusal(str(error)), began)
             raise
         except BaseException as error:
+            if isinstance(error, CallInDoubtError):
+                self.ending = error  # the code must not make the call again
             self._report(call, Raised(error), began)
             raise
         self._redactor.scan([("", found)])
@@ -188,25 +187,10 @@ class RunGate:
             )
         )
 
-    async def _check_ending(self, call: _Call) -> None:
-        """Raise the error that ends the block, once the results of running calls are recorded.
-
-        It waits as long as a piece of code may run; an event loop goes on meanwhile.
-        """
-        if self.ending is None:
-            return
-        seconds, began = self._session.get_code_seconds(), time.monotonic()
-        is_in_loop = is_in_event_loop()
-        while self._running and (seconds is None or time.monotonic() - began < seconds):
-            if not is_in_loop:
-                time.sleep(_POLL_SECONDS)
-            elif call.is_async:
-                import asyncio
-
-                await asyncio.sleep(_POLL_SECONDS)
-            else:
-                break
-        raise self.ending
+    def _check_ending(self) -> None:
+        """Raise the error that ends the block, if an interceptor has ended it."""
+        if self.ending is not None:
+            raise self.ending
 
     def _prepare(self, call: _Call) -> PendingEffect:
         """Check the function's rule, and describe the call."""
@@ -268,10 +252,8 @@ class RunGate:
             case Reject(words):
                 raise PermissionError(words)
             case Abort() | Pause():
-                ending = make_ending_error(last, decisions[-1].interceptor, session)
-                with self._lock:
-                    self.ending = ending
-                return
+                self.ending = make_ending_error(last, decisions[-1].interceptor, session)
+                raise self.ending
         if (
             call.gated.rule.decide == "ask"
             and digest_arguments(pending.arguments, self._redactor) != pending.digest
@@ -375,8 +357,7 @@ class RunGate:
     @contextmanager
     def _under_way(self) -> Iterator[None]:
         with self._lock:
-            if self.ending is not None:
-                raise self.ending
+            self._check_ending()
             self._running += 1
         try:
             yield

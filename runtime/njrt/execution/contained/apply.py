@@ -104,8 +104,8 @@ def _check(table: Table, delta: Delta, program: Program) -> list[Difference]:
     """Return the changes if everything is allowed."""
     elsewhere = table.find_changed() if delta.changed else {}
     for number, (names, values) in enumerate(delta.images, len(table.known)):
-        if table.kinds[number][0] in ("object", "error"):
-            for name, new in zip(names, values[len(values) - len(names) :], strict=True):
+        if table.kinds[number][0] == "object":
+            for name, new in zip(names, values, strict=True):
                 program.check_attribute(table.objects[number], name, new)
     changes = [*list_differences(table, delta.changed)]
     for change in changes:

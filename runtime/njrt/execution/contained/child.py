@@ -28,7 +28,7 @@ from njrt.execution.contained.loop import run_coroutine
 from njrt.execution.contained.objects import Objects, describe_error
 from njrt.execution.contained.state import UNBOUND
 from njrt.execution.contained.wire import Connection, Data, set_decimal_context
-from njrt.execution.interruptions import select_catchable, wrap_async_manager, wrap_manager
+from njrt.execution.interruptions import select_catchable
 from njrt.execution.raised import RaisedError
 
 _PAST_MARKS = {"vars", "__dict__", "__setattr__", "__delattr__"}
@@ -74,9 +74,9 @@ class Child(Objects):
 
     def _encode_call(self, target: list[Any], args: Any, named: Any) -> list[Data]:
         kind, *parts = target
-        encode = self.encode_argument
+        encode = self.table.encode
         try:
-            if kind in ("method", "get", "set"):
+            if kind in ("method", "get"):
                 parts[0] = self.table.encode(parts[0])
             values = [*map(encode, args)]
             options = {key: encode(value) for key, value in named.items()}
@@ -189,8 +189,6 @@ class Child(Objects):
         private = {
             ".raised": self.raised.record,
             ".catchable": select_catchable,
-            ".manager": wrap_manager,
-            ".async_manager": wrap_async_manager,
             ".bound": lambda name: self.ask("note", None, name),
         }
         given = {

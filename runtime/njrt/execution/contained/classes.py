@@ -48,7 +48,7 @@ _NO_OWNERS = (type, ModuleType, BaseException, enum.Enum, str, bytes, int, float
 _GENERIC = ("typing", "typing_extensions")
 _ABSTRACT = (*_GENERIC, "abc", "collections.abc")
 _METACLASSES = ("type", "ABCMeta", "EnumMeta", "EnumType", "ModelMetaclass", "_ProtocolMeta")
-MODEL_METHODS = frozenset(["model_dump", "model_dump_json"])
+MODEL_METHODS = ("model_dump", "model_dump_json", "model_copy", "__eq__", "__repr__", "__str__")
 """Methods of pydantic's models that the code may call."""
 
 
@@ -178,10 +178,8 @@ class Classes:
             "form": form,
             "bases": [base for base in bases if base is not None],
             "is_makeable": self.may_make(cls),
-            "is_model": _is_model(cls),
             "members": [],
             "unhashable": held.get("__hash__", 0) is None,
-            "match": [it for it in getattr(cls, "__match_args__", ()) if type(it) is str],
         }
         if form == "enum":
             described["values"] = [
@@ -196,7 +194,7 @@ class Classes:
         elif "__dataclass_fields__" in held:
             described |= _describe_dataclass(cls, held, self._write)
         elif _is_model(cls):
-            described["members"] = [[it, "function", None, False] for it in sorted(MODEL_METHODS)]
+            described["members"] = [[it, "function", None, False] for it in MODEL_METHODS]
         if form == "remote":
             own = [get_class_namespace(base) for base in get_mro(cls)[::-1] if self.is_own(base)]
             held = {name: member for each in own for name, member in each.items()}
@@ -245,8 +243,7 @@ class Classes:
             case FunctionType():
                 return ["function", self._pack(member, cls), is_async(member)]
             case property(fget=read, fset=write_):
-                setter = write_ and self._pack(write_, cls)
-                return ["property", self._pack(read, cls), bool(write_), setter]
+                return ["property", self._pack(read, cls), write_ and self._pack(write_, cls)]
             case classmethod() | staticmethod():
                 inner = member.__func__
                 return [type(member).__name__, self._pack(inner, cls), is_async(inner)]
@@ -255,7 +252,7 @@ class Classes:
         if hasattr(type(member), "__get__"):
             if callable(member):
                 return ["function", None, False]
-            return ["property", None, hasattr(type(member), "__set__"), None]
+            return ["property", None, None]
         if name in getattr(cls, "__dataclass_fields__", {}) or self.find_form(cls) == "enum":
             return None
         data = self._write(member)

@@ -79,17 +79,16 @@ def _check_row(row: Data) -> tuple[str, str, list[Data], list[Data]]:
 def _check_shape(tag: str, keys: list[Data], values: list[Data]) -> None:
     """Raise WireError unless an object of this kind may hold so many keys and values."""
     match tag:
-        case "object" | "error":
-            is_right = len(keys) == len(values) if tag == "object" else len(keys) < len(values)
+        case "object":
+            is_right = len(keys) == len(values) == len({*keys})
             is_right = is_right and all(type(it) is str and it[:1] != "_" for it in keys)
-            is_right = is_right and len({*keys}) == len(keys)
         case "dict" | "set" | "frozenset":
             is_right = len(keys) == len(values) if tag == "dict" else not values
             is_right = is_right and len({*map(repr, keys)}) == len(keys)
         case "handle" | "remote":
             is_right = not keys and not values
         case _:
-            is_right = not keys
+            is_right = not keys and (tag != "error" or bool(values))
     if not is_right:
         raise WireError("not the contents of an object")
 

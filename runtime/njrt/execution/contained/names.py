@@ -104,13 +104,12 @@ class Names:
                 self._add_module(module, path.split(".")[1:])
 
     def _add_module(self, module: ModuleType, path: Sequence[str]) -> None:
-        """Add a module, and the part of it with this path; without one, its public names."""
+        """Add a module, and the part of it with this path."""
         if module.__name__ in CHILD_MODULES:
             return
         self.modules[module.__name__] = module
         held = self.members.setdefault(module.__name__, {})
         if not path:
-            held |= {n: it for n, it in vars(module).items() if _is_public(module, n, it)}
             return
         part = held[path[0]] = getattr(module, path[0])
         if is_a(part, ModuleType):
@@ -146,11 +145,6 @@ class Names:
         if self.scope.is_lent(name):
             return partial(self.scope.lent.get, name)
         return partial(self.scope.module.get, name, MISSING)
-
-
-def _is_public(module: ModuleType, name: str, value: Any) -> bool:
-    """Return whether a name is public and what it names is defined in the module."""
-    return name[:1] != "_" and getattr(value, "__module__", None) == module.__name__
 
 
 @lru_cache(maxsize=64)

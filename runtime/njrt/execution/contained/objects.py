@@ -1,6 +1,5 @@
 """The objects of contained code in the child, as `state.Side` asks for them.
 
-objects.encode_argument(d.values())     ["r", 7]: the program gets a list
 objects.find_obstacle([lambda: 1])      StateError: a function ends with the code
 objects.take_delta({})                  what has changed since the last message
 """
@@ -14,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from njrt.execution.contained import rebuild
-from njrt.execution.contained.contents import Image, Kind, StateError, list_public
+from njrt.execution.contained.contents import Image, Kind, StateError
 from njrt.execution.contained.known import (
     CHILD_MODULES,
     HANDED,
@@ -25,12 +24,12 @@ from njrt.execution.contained.known import (
 from njrt.execution.contained.state import Table, write_member
 from njrt.execution.contained.wire import Data
 
-_CALLED = ("function", "builtin_function_or_method", "method")
-_COLLECTED = (
+_ENDING = (
+    *("function", "builtin_function_or_method", "method", "coroutine"),
     *("generator", "map", "filter", "zip", "enumerate", "reversed", "list_iterator"),
     *("dict_keys", "dict_values", "dict_items"),
 )
-"""Classes of iterators and views that a function of the program gets as a list."""
+"""Classes of objects that end with their code."""
 
 
 class Objects:
@@ -93,10 +92,10 @@ class Objects:
         if cls in self.classes.kinds:
             return self.classes.kinds[cls]
         name = cls.__name__
-        if issubclass(cls, type) or name in (*_CALLED, *_COLLECTED, "coroutine"):
+        if issubclass(cls, type) or name in _ENDING:
             raise StateError(
                 f"a {name} of contained code ends with it, and cannot be kept or called; "
-                "give the program values"
+                "give the program values, such as list(...)"
             )
         raise StateError(
             f"an object of the class {cls.__qualname__.rpartition('.')[2]} that the code made "
@@ -123,14 +122,7 @@ class Objects:
         return made
 
     def read_error(self, error: Any) -> Image:
-        names, values = list_public(error)
-        return names, ("", *list_arguments(error), *values)
-
-    def encode_argument(self, value: Any) -> Data:
-        """Return the data of an argument; of an iterator or a view, those of a list."""
-        kind = type(value)
-        is_collected = kind.__name__ in _COLLECTED and kind.__module__ == "builtins"
-        return self.table.encode([*value] if is_collected else value)
+        return (), ("", *list_arguments(error))
 
     def take_delta(self, names: dict[str, Data]) -> Data:
         """Return what has changed since the last message, once the message's values are encoded."""

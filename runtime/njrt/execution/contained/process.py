@@ -23,7 +23,7 @@ from pathlib import Path
 
 from njrt.data.records import record
 from njrt.errors import PolicyError
-from njrt.execution.contained.wire import MAX_ZONE_BYTES, Connection
+from njrt.execution.contained.wire import Connection
 
 _RUNTIME = str(Path(__file__).parent.parent.parent.parent)
 _START_SECONDS = 60.0
@@ -71,12 +71,11 @@ class _Server:
         return ChildProcess(Connection(ours), handle)
 
     def _request_child(self, descriptor: int, seconds: float) -> int:
-        zone = os.fsencode(os.environ.get("TZ", ""))[:MAX_ZONE_BYTES]
         limit = max(1, int(min(seconds + 2, 2**31))).to_bytes(8, "big")
         for is_last in (False, True):
             control = self._ensure_started()
             try:
-                socket.send_fds(control, [limit, zone], [descriptor])
+                socket.send_fds(control, [limit], [descriptor])
                 message, handles, _, _ = socket.recv_fds(control, 16, 1)
                 if message and handles:
                     return handles[0]
@@ -95,30 +94,30 @@ class _Server:
             f"import sys; sys.path.insert(0, {_RUNTIME!r}); import njrt.execution.contained.server"
             " as s; s.main()"
         )
-        errors, written = os.pipe()
         with theirs:
-            self._process = _start_process(
+            self._process = process = _start_process(
                 [sys.executable, "-I", "-S", "-X", "utf8", "-c", command],
                 stdin=theirs.fileno(),
-                stdout=written,
-                stderr=written,
-                env={},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env={name: it for name, it in os.environ.items() if name == "TZ"},
                 cwd="/",
                 start_new_session=True,
             )
-        os.close(written)
         ours.settimeout(_START_SECONDS)
+        errors = process.stderr
+        assert errors is not None
         received = b""
         with suppress(TimeoutError):
             received = ours.recv(16)
         if received != b"ready\n":
             ours.close()
             self.stop()
-            text = os.read(errors, 65536).decode(errors="replace").strip()
-            os.close(errors)
-            lines = text.splitlines() or ["no reason was given"]
-            raise PolicyError(f'policy="contained" is not possible here: {lines[-1]}')
-        os.close(errors)
+            with errors:
+                lines = errors.read().decode(errors="replace").splitlines()
+            reason = lines[-1] if lines else "no reason was given"
+            raise PolicyError(f'policy="contained" is not possible here: {reason}')
+        errors.close()
         ours.settimeout(_ANSWER_SECONDS)
         self._control = ours
         return ours

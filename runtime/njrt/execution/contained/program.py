@@ -242,7 +242,7 @@ class Program:
 
     def check_attribute(self, value: Any, name: str, new: Any) -> None:
         cls = type(value)
-        if cls is SimpleNamespace or (is_a(value, BaseException) and find_known_name(cls)):
+        if cls is SimpleNamespace:
             return
         held = find_reader(cls)(value)
         if cls not in self._hints:
@@ -255,8 +255,6 @@ class Program:
                 raise StateError(f"`{name}` of a {cls.__name__} is {get_class_name(type(default))}")
         elif not is_known and not any(it is value for it in self._list_owners(name)):
             raise StateError(f"`{name}` is no attribute of a {cls.__name__}")
-        if isinstance(value, BaseException):
-            return
         if callable(default) and not isinstance(default, type) and name not in hints:
             raise StateError(f"`{name}` of a {cls.__name__} is a method")
         if new is MISSING or name not in hints:
@@ -287,7 +285,7 @@ class Program:
                         f"the prompt does not name the class {cls.__name__}, only an object of it"
                     )
                 return cls, True
-            case ["method" | "get" | "set" as kind, reference, str(name)]:
+            case ["method" | "get" as kind, reference, str(name)]:
                 return self._find_method(kind, reference, name)
         raise WireError("no such call")
 
@@ -307,15 +305,6 @@ class Program:
         is_writable = reference[0] != "r" or reference[1] in self.writable
         if kind == "get":
             return partial(getattr, owner, name), is_writable
-        if kind == "set":
-            if not is_writable or not hasattr(type(member), "__set__"):
-                raise StateError(f"`{name}` of a {cls.__name__} cannot be set")
-            if self.asks_changes:
-                raise StateError(
-                    f"`{name}` of a {cls.__name__} is set by a method, and changes are shown before"
-                    " they are made: call a function that sets it"
-                )
-            return partial(setattr, owner, name), is_writable
         return self.guard(getattr(owner, name)), is_writable
 
     def _has_rule(self, function: Any) -> bool:

@@ -10,13 +10,12 @@ Methods that only compute run here; others are calls of the program.
 from __future__ import annotations
 
 import builtins
-import copy
 import dataclasses
 import marshal
 import sys
 from abc import ABCMeta
 from collections import namedtuple
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
 from types import FunctionType
@@ -94,8 +93,6 @@ class Handle:
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(getattr(type(self), name, None), property):
-            return object.__setattr__(self, name, value)
         raise AttributeError(f"`{name}` of a {type(self).__name__} cannot be set in contained code")
 
     def _refuse(self, *_: Any) -> Any:
@@ -106,32 +103,6 @@ class Handle:
 
     __iter__ = __len__ = __getitem__ = __enter__ = __exit__ = _refuse
     __await__ = __aiter__ = __aenter__ = __aexit__ = _refuse
-
-
-_MANAGING = ("__enter__", "__exit__", "__aenter__", "__aexit__")
-
-
-class Model:
-    """What pydantic's models have here besides their fields."""
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and list_public(self) == list_public(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={it!r}' for name, it in self)})"
-
-    def __str__(self) -> str:
-        return " ".join(f"{name}={it!r}" for name, it in self)
-
-    def __iter__(self) -> Iterator[tuple[str, Any]]:
-        return zip(*list_public(self), strict=True)
-
-    def model_copy(self, *, update: Any = None, deep: bool = False) -> Any:
-        made = copy.deepcopy(self) if deep else copy.copy(self)
-        made.__dict__.update(update or {})
-        return made
 
 
 class Classes:
@@ -191,8 +162,6 @@ class Classes:
     def _make(self, described: Mapping[str, Any]) -> Any:
         name, qualified, module = described["names"]
         space: dict[str, Any] = {"__module__": module, "__qualname__": qualified}
-        if described["form"] == "object":
-            space |= dict.fromkeys(_MANAGING, Handle._refuse)
         if described["unhashable"]:
             space["__hash__"] = None
         for member, *how in described["members"]:
@@ -203,8 +172,6 @@ class Classes:
             return self._make_enum(name, bases, space, described["values"])
         if described["form"] == "tuple":
             return self._make_tuple(name, bases, space, described)
-        if described["is_model"] and not any(issubclass(base, Model) for base in bases):
-            bases = (*bases, Model)
         if described["form"] == "remote":
             bases = (*(base for base in bases if base in self.kinds), Handle)
         elif described["form"] == "object" and not described.get("parameters", {}).get("frozen"):
@@ -228,8 +195,6 @@ class Classes:
             if "__hash__" in cls.__dict__ and not described["unhashable"]:
                 options["unsafe_hash"] = False
             dataclasses.dataclass(**options)(cls)
-        if described["match"]:
-            type.__setattr__(cls, "__match_args__", tuple(described["match"]))
         for name, *how in described["members"]:
             if how[0] == "constant":
                 type.__setattr__(cls, name, self._read(how[1]))
@@ -308,8 +273,8 @@ class Classes:
 
     def _make_member(self, name: str, how: list[Data]) -> Any:
         match how:
-            case ["property", reader, is_settable, setter]:
-                return self._make_property(name, reader, is_settable, setter)
+            case ["property", reader, setter]:
+                return self._make_property(name, reader, setter)
             case [kind, None, is_async]:
                 made = self._make_call(name, is_async)
                 return made if kind == "function" else classmethod(made)
@@ -327,19 +292,20 @@ class Classes:
         method.__name__ = method.__qualname__ = name
         return method
 
-    def _make_property(self, name: str, reader: Data, is_settable: bool, setter: Data) -> Any:
+    def _make_property(self, name: str, reader: Data, setter: Data) -> Any:
         call = self._call
 
         def read(self: Any) -> Any:
             return call(["get", self, name], (), {})
 
-        def write(self: Any, value: Any) -> None:
-            call(["set", self, name], (value,), {})
+        def refuse(self: Any, value: Any) -> None:
+            raise TypeError(
+                f"`{name}` of a {type(self).__name__} cannot be set in contained code; call a "
+                "function of the program that sets it"
+            )
 
         getter = self.unpack_function(reader) if reader else read
-        if not is_settable:
-            return property(getter)
-        return property(getter, self.unpack_function(setter) if setter else write)
+        return property(getter, self.unpack_function(setter) if setter else refuse)
 
     def unpack_function(self, packed: Data) -> Any:
         """Return a function of the program that runs here."""

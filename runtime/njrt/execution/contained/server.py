@@ -2,9 +2,9 @@
 
     python -I -S -c "... main()"      stdin is a socket; each socket that arrives there gets a child
 
-It imports the modules that the code may import, has an empty environment, and drops root
-privileges. A child sets its limits, closes everything but its socket, and installs the filter
-before it reads the code.
+It imports the modules that the code may import, has only the time zone in its environment, and
+drops root privileges. A child sets its limits, closes everything but its socket, and installs the
+filter before it reads the code.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import resource
 import signal
 import socket
 import sys
-import time
 import traceback
 from contextlib import suppress
 
@@ -27,7 +26,7 @@ from njrt.execution.contained.child import Child
 from njrt.execution.contained.contents import StateError
 from njrt.execution.contained.known import CHILD_MODULES
 from njrt.execution.contained.seccomp import build_filter, install_filter
-from njrt.execution.contained.wire import MAX_ZONE_BYTES, Connection, WireError
+from njrt.execution.contained.wire import Connection, WireError
 
 MEMORY_BYTES = 1024 * 1024 * 1024
 _NOBODY = 65534
@@ -53,16 +52,14 @@ def main() -> None:
     gc.set_threshold(100_000, 20, 100)
     control.sendall(b"ready\n")
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, 8 + MAX_ZONE_BYTES, 1)
+        message, descriptors, _, _ = socket.recv_fds(control, 8, 1)
         if not message:
             return
-        seconds, zone = int.from_bytes(message[:8], "big"), message[8:]
         process = os.fork()
         if process == 0:
             control.close()
             try:
-                set_zone(zone)
-                run_child(descriptors[0], program, seconds)
+                run_child(descriptors[0], program, int.from_bytes(message, "big"))
             finally:
                 os._exit(0)
         handle = os.pidfd_open(process)
@@ -91,13 +88,6 @@ def _warm_up() -> None:
         importlib.import_module(name)
     traceback.format_exception_only(ValueError("x"))
     ctypes.CDLL(None)
-
-
-def set_zone(zone: bytes) -> None:
-    """Use the program's time zone, if set; its file is read before the filter is installed."""
-    if zone:
-        os.environb[b"TZ"] = zone
-        time.tzset()
 
 
 def drop_rights() -> None:

@@ -16,7 +16,6 @@ import decimal
 import fractions
 import io
 import json
-import os
 import socket
 import struct
 import uuid
@@ -29,14 +28,10 @@ from pathlib import Path
 from typing import Any
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-MAX_ZONE_BYTES = 255
-"""Most bytes in the name of the program's time zone."""
 MAX_NODES = 4_000_000
 """Most lists and members in a message."""
 _MAX_JSON_INT_BITS = 1000
 BIG = 1 << _MAX_JSON_INT_BITS
-_LOOKS = 100
-"""How often a side polls before it sleeps: some 60 microseconds; with one processor, not at all."""
 _LENGTH = struct.Struct(">I")
 IS_CHILD = False
 """Whether this is the process of contained code, which trusts its program."""
@@ -94,7 +89,7 @@ class Connection:
                     raise WireError(f"a message of {length} bytes is too long")
                 if len(buffer) >= _LENGTH.size + length:
                     break
-            received = self._wait_briefly() or self.channel.recv(65536)
+            received = self.channel.recv(65536)
             if not received:
                 raise WireError("the other side has ended")
             buffer += received
@@ -106,24 +101,6 @@ class Connection:
             return json.loads(text)
         except (ValueError, RecursionError) as error:
             raise WireError(f"a message cannot be read: {type(error).__name__}") from None
-
-    def _wait_briefly(self) -> bytes | None:
-        """Poll for an answer without sleeping; the next message usually comes within microseconds.
-
-        Waking a process that sleeps on another processor takes longer than a whole touch. Between
-        polls the processor is yielded to others.
-        """
-        for _ in range(_LOOKS if _count_processors() > 1 else 0):
-            try:
-                return self.channel.recv(65536, socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                os.sched_yield()
-        return None
-
-
-@cache
-def _count_processors() -> int:
-    return len(os.sched_getaffinity(0))
 
 
 def _encode_int(value: int) -> Data:

@@ -130,13 +130,6 @@ def format_call(value: UserValue) -> str:
     return ""
 
 
-def explain_call(function: UserValue, owner: str) -> str:
-    """Return how to call a function of the program that failed when the model's code called it."""
-    shown = format_signature(function, lambda name, default: "...", skip_first=bool(owner))
-    name = get_function_name(function)
-    return f"call it as `{'.' + name.rpartition('.')[2] if owner else name}{shown}`"
-
-
 def format_skeleton(
     outputs: Sequence[str], inputs: Mapping[str, UserValue], types: Mapping[str, UserValue]
 ) -> str:
