@@ -240,7 +240,7 @@ def test_calls_that_were_made_are_told_with_the_rejection() -> None:
 
 
 class Account:
-    """An own class with a property that a private attribute holds."""
+    """An own class whose attribute is set by a call of the program."""
 
     def __init__(self) -> None:
         self._level = 1
@@ -254,13 +254,13 @@ class Account:
         self._level = value
 
 
-def test_a_property_that_needs_a_call_cannot_be_set() -> None:
-    account = Account()
+def test_an_attribute_that_is_set_by_a_call_cannot_be_approved() -> None:
+    account, asked = Account(), list[Any]()
     model = njrt.Scripted([run("account.level = 5"), run("pass", done=True)])
-    with njrt.using(model=model):
+    with njrt.using(model=model, intercept=njrt.approve(changes=asked.append)):
         njrt.run("natural\nUse <account>.", lambda: (account,), at="a.njpy:1", policy="contained")
-    assert account.level == 1
-    assert "`level` of a Account cannot be set in contained code" in str(model.requests[-1])
+    assert (account.level, asked) == (1, [])
+    assert "`level` of a Account is set by a method" in str(model.requests[-1])
 
 
 @pytest.mark.parametrize("decision", [njrt.Abort(), njrt.Pause()], ids=["abort", "pause"])

@@ -791,6 +791,11 @@ class Table(dict[str, int]):
     def size(self) -> int:
         return len(self)
 
+    @size.setter
+    def size(self, size: int) -> None:
+        self.clear()
+        self["size"] = size
+
     def put(self, key: str, value: int) -> int:
         self[key] = value
         return len(self)
@@ -803,6 +808,7 @@ class Product(pydantic.BaseModel):
 OTHER_BASES = {
     "table.put('b', 2)": 2,
     "table.size": 1,
+    "table.size = 7\ntable.size": 1,
     "len(table)": "a Table cannot be used in contained code; call a function",
     "[*table]": "a Table cannot be used in contained code; call a function",
     "table['a']": "a Table cannot be used in contained code; call a function",

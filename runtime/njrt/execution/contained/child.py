@@ -76,7 +76,7 @@ class Child(Objects):
         kind, *parts = target
         encode = self.table.encode
         try:
-            if kind in ("method", "get"):
+            if kind in ("method", "get", "set"):
                 parts[0] = self.table.encode(parts[0])
             values = [*map(encode, args)]
             options = {key: encode(value) for key, value in named.items()}

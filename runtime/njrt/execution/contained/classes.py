@@ -243,7 +243,8 @@ class Classes:
             case FunctionType():
                 return ["function", self._pack(member, cls), is_async(member)]
             case property(fget=read, fset=write_):
-                return ["property", self._pack(read, cls), write_ and self._pack(write_, cls)]
+                setter = write_ and self._pack(write_, cls)
+                return ["property", self._pack(read, cls), bool(write_), setter]
             case classmethod() | staticmethod():
                 inner = member.__func__
                 return [type(member).__name__, self._pack(inner, cls), is_async(inner)]
@@ -252,7 +253,7 @@ class Classes:
         if hasattr(type(member), "__get__"):
             if callable(member):
                 return ["function", None, False]
-            return ["property", None, None]
+            return ["property", None, hasattr(type(member), "__set__"), None]
         if name in getattr(cls, "__dataclass_fields__", {}) or self.find_form(cls) == "enum":
             return None
         data = self._write(member)

@@ -285,7 +285,7 @@ class Program:
                         f"the prompt does not name the class {cls.__name__}, only an object of it"
                     )
                 return cls, True
-            case ["method" | "get" as kind, reference, str(name)]:
+            case ["method" | "get" | "set" as kind, reference, str(name)]:
                 return self._find_method(kind, reference, name)
         raise WireError("no such call")
 
@@ -305,6 +305,15 @@ class Program:
         is_writable = reference[0] != "r" or reference[1] in self.writable
         if kind == "get":
             return partial(getattr, owner, name), is_writable
+        if kind == "set":
+            if not is_writable or not hasattr(type(member), "__set__"):
+                raise StateError(f"`{name}` of a {cls.__name__} cannot be set")
+            if self.asks_changes:
+                raise StateError(
+                    f"`{name}` of a {cls.__name__} is set by a method, and changes are shown before"
+                    " they are made: call a function that sets it"
+                )
+            return partial(setattr, owner, name), is_writable
         return self.guard(getattr(owner, name)), is_writable
 
     def _has_rule(self, function: Any) -> bool:

@@ -93,6 +93,8 @@ class Handle:
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(getattr(type(self), name, None), property):
+            return object.__setattr__(self, name, value)
         raise AttributeError(f"`{name}` of a {type(self).__name__} cannot be set in contained code")
 
     def _refuse(self, *_: Any) -> Any:
@@ -273,8 +275,8 @@ class Classes:
 
     def _make_member(self, name: str, how: list[Data]) -> Any:
         match how:
-            case ["property", reader, setter]:
-                return self._make_property(name, reader, setter)
+            case ["property", reader, is_settable, setter]:
+                return self._make_property(name, reader, is_settable, setter)
             case [kind, None, is_async]:
                 made = self._make_call(name, is_async)
                 return made if kind == "function" else classmethod(made)
@@ -292,20 +294,19 @@ class Classes:
         method.__name__ = method.__qualname__ = name
         return method
 
-    def _make_property(self, name: str, reader: Data, setter: Data) -> Any:
+    def _make_property(self, name: str, reader: Data, is_settable: bool, setter: Data) -> Any:
         call = self._call
 
         def read(self: Any) -> Any:
             return call(["get", self, name], (), {})
 
-        def refuse(self: Any, value: Any) -> None:
-            raise TypeError(
-                f"`{name}` of a {type(self).__name__} cannot be set in contained code; call a "
-                "function of the program that sets it"
-            )
+        def write(self: Any, value: Any) -> None:
+            call(["set", self, name], (value,), {})
 
         getter = self.unpack_function(reader) if reader else read
-        return property(getter, self.unpack_function(setter) if setter else refuse)
+        if not is_settable:
+            return property(getter)
+        return property(getter, self.unpack_function(setter) if setter else write)
 
     def unpack_function(self, packed: Data) -> Any:
         """Return a function of the program that runs here."""
