@@ -21,8 +21,9 @@ from njrt.log.budgets.ledger import (
     format_usd,
     list_accounts,
 )
-from njrt.log.cache import SHARED_PREFIX, open_cache_file
-from njrt.log.open_store import get_store
+from njrt.log.cache import REPLIES_FILE, SHARED_PREFIX, open_cache_file
+from njrt.log.open_store import get_store_to_read
+from njrt.log.sqlite_store import MemoryStore
 from njrt.stores import Store
 
 _COLUMNS = (
@@ -47,7 +48,7 @@ def command() -> None:
 @with_console
 def show_usage(console: Console, url: str | None, as_json: bool) -> None:
     """Show the spending of each budget in its current period."""
-    store = get_store(url, os.environ)
+    store = get_store_to_read(url, os.environ)
     accounts = [account_to_json(account, store.now()) for account in list_accounts(store)]
     if as_json:
         console.json({"store": store.name, "accounts": accounts})
@@ -80,10 +81,11 @@ def clear_cache(console: Console, url: str | None) -> None:
 def _find_cache(url: str | None) -> tuple[str, Store, str]:
     """Return a cache's name in messages, its store, and the prefix of its keys."""
     if url:
-        store = get_store(url, os.environ)
+        store = get_store_to_read(url, os.environ)
         return store.name, store, SHARED_PREFIX
     folder = find_cache_folder(os.environ)
-    return format_path(folder), open_cache_file(folder), ""
+    exists = (folder / REPLIES_FILE).exists()
+    return format_path(folder), open_cache_file(folder) if exists else MemoryStore(), ""
 
 
 def account_to_json(account: StoredAccount, now: float) -> dict[str, Any]:

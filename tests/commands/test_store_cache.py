@@ -28,6 +28,13 @@ def test_stats_and_clear(filled: Workplace) -> None:
     assert filled.njc("store", "cache").stdout == ".cache/njc: 0 replies, 0.0 MB\n"
 
 
+def test_looking_makes_nothing(here: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here.folder / "none"))
+    assert here.njc("store", "cache").stdout == "none/njc: 0 replies, 0.0 MB\n"
+    assert here.njc("store", "clear").exit_code == 0
+    assert here.files() == []
+
+
 def test_a_cache_that_cannot_be_emptied_is_an_error(filled: Workplace) -> None:
     writer = sqlite3.connect(filled.folder / ".cache" / "njc" / REPLIES_FILE, isolation_level=None)
     writer.execute("BEGIN EXCLUSIVE")

@@ -32,9 +32,7 @@ def open_store(name):
     OPENED.append(name)
     if name == "broken":
         raise AttributeError("'NoneType' object has no attribute 'connect'")
-    store = OwnStore()
-    store.name = name
-    return object() if name == "none" else store
+    return object() if name == "none" else OwnStore(name=name)
 '''
 SECRET = "a secret of the program"
 

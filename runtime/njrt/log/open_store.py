@@ -13,6 +13,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,15 @@ def get_store(url: str | None, environ: Mapping[str, str]) -> Store:
     """Return the store at a URL, shared by the whole process; None is the user's own, a file."""
     url = url or str(find_state_folder(environ) / "store.sqlite3")
     return _get_store(url, environ.get(SECRET_VARIABLE) or None)
+
+
+def get_store_to_read(url: str | None, environ: Mapping[str, str]) -> Store:
+    """Return the store to read from; a file that does not exist is read as an empty store."""
+    store = get_store(url, environ)
+    with suppress(OSError):  # which the store reports
+        if (file := Path(store.name)).is_absolute() and not file.exists():
+            return MemoryStore(name=store.name)
+    return store
 
 
 def open_store(url: str, secret: str | None = None) -> Store:

@@ -167,10 +167,10 @@ class SqliteStore:
 class MemoryStore(SqliteStore):
     """A `Store` that no other process sees; nothing is evicted. Its URL is `memory:`."""
 
-    def __init__(self, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, now: Callable[[], float] = time.time, name: str = "memory:") -> None:
         """Make an empty store."""
-        super().__init__("memory:", now=now)
-        self.name = "memory:"
+        super().__init__(name, now=now)
+        self.name = name
 
     def _connect(self) -> sqlite3.Connection:
         connection = _open(":memory:", 0)
