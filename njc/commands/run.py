@@ -22,11 +22,10 @@ from njc.commands.terminal.removed import refuse_removed_flag
 from njc.commands.terminal.status_line import show_status
 from njc.project.build import Finding, NaturalSyntaxError, read_source
 from njc.project.report import format_findings, summarize_findings
-from njc.project.units import explaining_failure, find_units, format_path
+from njc.project.units import find_units
 from njc.run import run_as_main, run_module_as_main, show_traceback
 from njc.static.load import load_code
 from njrt.data.options import ENVIRONMENT_VARIABLES
-from njrt.data.private_files import open_private
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.log.recording_place import refuse_store
 
@@ -57,8 +56,6 @@ def command(
     if trace is not None:
         refuse_store(trace)
         os.environ["NJC_TRACE"] = trace and os.path.abspath(trace)  # also after `os.chdir`
-        if trace:
-            check_trace(Path(trace).absolute())
     _set_flags_before_environment(flags["options"])
     if is_module:
         with show_status(console):
@@ -78,18 +75,6 @@ def command(
     with show_status(console):
         error = run_as_main(code, source, arguments)
     return _report_exception(console, error)
-
-
-def check_trace(file: Path) -> None:
-    """Raise ConfigurationError if a trace cannot be appended to a file; leave no new one behind."""
-    exists = os.path.lexists(file)
-    if exists and not (file.is_file() or file.is_dir()):  # a pipe could block
-        return
-    with explaining_failure(f"write the trace {format_path(file)}"):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        os.close(open_private(file, os.O_WRONLY | os.O_APPEND))
-        if not exists:
-            file.unlink()
 
 
 def _report_exception(console: Console, error: BaseException | None) -> int:

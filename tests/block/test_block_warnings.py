@@ -144,18 +144,6 @@ def test_only_data_of_the_program_is_compared(held: Any, code: str, expected: li
     assert [str(each.message) for each in caught] == expected
 
 
-def test_an_output_that_repeats_an_input() -> None:
-    mail = "Thank you for " + "the quick and friendly help. " * 3
-    repeated = ["`out` only repeats `mail`"]
-    for prompt in ("Summarize <mail> in <:out>.", "Remove names from <mail> into <:out>."):
-        assert warned(prompt, {"out": mail.strip()}, "out") == repeated
-        assert warned(prompt, {"out": "Thanks."}, "out") == []
-        assert warned(prompt, f"out = {mail!r}", "out") == repeated
-        assert warned(prompt, "out = mail", "out") == []  # the code passes the text itself on
-    itself = "Summarize <mail> into <:mail>."
-    assert warned(itself, {"mail": mail.strip()}, "mail", reads="mail") == []
-
-
 def test_a_refused_attempt_is_no_warning() -> None:
     mail, praise = "Great!", [1]
     replies = [run('"praise" in mail and mail = 3'), run("praise.append(mail)", done=True)]

@@ -81,6 +81,17 @@ SEEN: list[Any] = []
 Raw = Annotated[Any, RawJson({"anyOf": [{"type": "string"}, {"type": "null"}]}, "a text")]
 
 
+def make_keeper(declared: Any) -> Callable[[Any], None]:
+    """A handler that keeps its argument, which has this type."""
+
+    def keep(value: Any) -> None:
+        """Keep it."""
+        SEEN.append(value)
+
+    keep.__annotations__["value"] = declared
+    return keep
+
+
 def find(text: str) -> list[Product]:
     """Find products by a part of their name."""
     return [product for product in (LATTE, TEA) if text in product.name]
@@ -524,11 +535,7 @@ def test_ref_takes_objects_and_never_copies() -> None:
     ids=range(3),
 )
 def test_ref_inside_of_a_type_takes_objects_and_never_copies(declared: Any, value: Any) -> None:
-    def keep(value):  # type: ignore[no-untyped-def]
-        """Keep it."""
-        SEEN.append(value)
-
-    keep.__annotations__["value"] = declared
+    keep = make_keeper(declared)
     send(keep, x=value, value="x")
     (found,) = SEEN
     assert found is value
@@ -551,11 +558,7 @@ MIXED: list[tuple[Any, Any, Any]] = [
 def test_types_with_objects_inside_take_references_for_them(
     declared: Any, sent: Any, value: Any
 ) -> None:
-    def keep(value):  # type: ignore[no-untyped-def]
-        """Keep it."""
-        SEEN.append(value)
-
-    keep.__annotations__["value"] = declared
+    keep = make_keeper(declared)
     act(Interface("i", [find, keep]), call("find", text="t"), call("keep", value=sent), x=7)
     assert [value] == SEEN
 
@@ -579,11 +582,7 @@ def test_types_with_objects_inside_take_references_for_them(
     ],
 )
 def test_a_wrong_part_is_refused(declared: Any, sent: Any, message: str) -> None:
-    def keep(value):  # type: ignore[no-untyped-def]
-        """Keep it."""
-        SEEN.append(value)
-
-    keep.__annotations__["value"] = declared
+    keep = make_keeper(declared)
     (told,) = send(keep, x=7, value=sent)
     assert told.startswith(message)
     assert not SEEN
@@ -640,11 +639,7 @@ def test_aliases_and_names_of_effects() -> None:
     ],
 )  # fmt: skip
 def test_an_annotation_with_constraints_is_checked(declared: Any, sent: Any, message: Any) -> None:
-    def keep(value: Any) -> None:
-        """Keep it."""
-        SEEN.append(value)
-
-    keep.__annotations__["value"] = declared
+    keep = make_keeper(declared)
     (answer,) = send(keep, x=TEA, value=sent)
     if isinstance(message, str):
         assert answer.startswith(message)
@@ -660,10 +655,7 @@ def test_an_argument_with_constraints_may_be_a_reference() -> None:
         """Show the notes."""
         return [note]
 
-    def keep(value: Annotated[Note, Field(description="A note.")]) -> None:
-        """Keep it."""
-        SEEN.append(value)
-
+    keep = make_keeper(Annotated[Note, Field(description="A note.")])
     act(Interface("i", [show, keep]), call("show"), call("keep", value=ref(1)))
     assert SEEN[0] is note
 

@@ -80,7 +80,6 @@ def test_all_is_well_with_a_vendor(doctor: Doctor) -> None:
     status, says_ = found["round trip"]
     assert status == "ok"
     assert says_.startswith("gpt-4.1-2025-04-14 answered in ")
-    assert says_.endswith(" s: 1000 tokens in, 20 out, $0.001260")
     assert KEY not in result.output
     assert [status for status, _ in found.values() if status == "fail"] == []
 
@@ -100,7 +99,7 @@ def test_a_server_of_ones_own_needs_no_key(doctor: Doctor) -> None:
     found = verdicts(result)
     assert result.exit_code == 0, result.output
     assert found["key"][0] == "ok"
-    assert found["round trip"][1].endswith("price unknown")
+    assert found["round trip"][0] == "ok"
 
 
 def test_a_second_model_to_fall_back_on_is_looked_at_too(doctor: Doctor) -> None:

@@ -1,4 +1,4 @@
-"""Random schemas of JSON, and values that a schema probably allows, all from a seed.
+"""Random schemas of JSON from a seed.
 
 A definition names later ones only, so that no schema needs itself before it has read any of a value.
 """
@@ -143,62 +143,3 @@ def make_value(random: Random, depth: int = 0) -> Any:
             keys = random.sample(KEYS, random.randint(0, 3))
             return {key: make_value(random, depth + 1) for key in keys}
     return None
-
-
-def make_fitting(schema: Any, random: Random, root: dict[str, Any]) -> Any:
-    """Return a value that the schema probably allows."""
-
-    def fit(part: Any) -> Any:
-        return make_fitting(part, random, root)
-
-    if not isinstance(schema, dict):
-        return make_value(random, 2)
-    if "$ref" in schema:
-        return fit(root["$defs"][schema["$ref"].rpartition("/")[2]])
-    if "enum" in schema or "const" in schema:
-        return random.choice(schema.get("enum", [schema.get("const")]))
-    if parts := schema.get("anyOf") or schema.get("oneOf"):
-        return fit(random.choice(parts))
-    if parts := schema.get("allOf"):
-        made = [fit(part) for part in parts]
-        if all(isinstance(each, dict) for each in made):
-            return {key: value for each in made for key, value in each.items()}
-        return made[0]
-    kind = schema.get("type")
-    match random.choice(kind) if isinstance(kind, list) else kind:
-        case "string":
-            return random.choice(["a", "b", "1"])
-        case "integer":
-            return random.choice([2, 5, 2**60 + 1])
-        case "number":
-            return random.choice([2, 1.5, 2**60 + 1])
-        case "boolean":
-            return random.random() < 0.5
-        case "null":
-            return None
-        case "array":
-            first = [fit(part) for part in schema.get("prefixItems", [])]
-            if schema.get("items") is False or "maxItems" in schema:
-                return first
-            return first + [fit(schema.get("items", True)) for _ in range(random.randint(0, 2))]
-        case "object":
-            named = schema.get("properties", {})
-            needed = schema.get("required", ())
-            held = {k: fit(v) for k, v in named.items() if k in needed or random.random() < 0.6}
-            for part in schema.get("patternProperties", {}).values():
-                held[f"a{random.randint(0, 3)}"] = fit(part)
-            if isinstance(rest := schema.get("additionalProperties"), dict):
-                held["zz"] = fit(rest)
-            return held
-    return make_value(random, 2)
-
-
-def are_equal(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are the same, 1 and true being two."""
-    if isinstance(one, bool) != isinstance(other, bool):
-        return False
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(are_equal(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(are_equal, one, other))
-    return bool(one == other)

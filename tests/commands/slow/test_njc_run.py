@@ -99,16 +99,6 @@ def test_exit_codes(here: Workplace, program: str, code: int, message: str) -> N
 COUNTING = read_program("njc_run_counting")
 
 
-@pytest.mark.parametrize("place", [".", "prog.njpy/trace.jsonl"])
-def test_a_trace_that_cannot_be_written_is_an_error_before_the_run(
-    here: Workplace, place: str
-) -> None:
-    here.write({"prog.njpy": "print('ran')\n"})
-    result = here.process("run", "--trace", place, "prog.njpy")
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("error: cannot write the trace ")
-
-
 def test_natural_blocks_are_carried_out(here: Workplace) -> None:
     script = """
         with replies("total += len(word)", "total += len(word)", "break"):

@@ -1,16 +1,15 @@
-"""Find signs that a block has done nothing: warnings, not errors, because that may be right.
+"""Find a sign that a block has done nothing: a warning, not an error, because that may be right.
 
     Mark <tasks> as done.              pass                  the block has changed nothing
-    Summarize <letter> in <:short>.    {"short": "Dear..."}  `short` only repeats `letter`
 
-They compare the objects from before the block and after it. Code that may act elsewhere is exempt.
+The objects from before the block and after it are compared. Code that may act elsewhere is exempt.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import ModuleType
 
 from njrt.execution.computing import METHOD_NAMES, is_computing
@@ -19,7 +18,7 @@ from njrt.execution.snippet_analysis import parse_snippet
 from njrt.values.introspection import get_class_namespace, get_module_name, get_mro, is_a
 from njrt.values.snapshot import State, is_same_state, read_state
 
-MAX_PARTS, MIN_REPEATED = 2_000, 40  # shorter texts may equal inputs by chance
+MAX_PARTS = 2_000
 
 
 def read_before(scope: Scope) -> State | None:
@@ -29,21 +28,15 @@ def read_before(scope: Scope) -> State | None:
     return None if is_open else read_state(values, MAX_PARTS)
 
 
-def find_warnings(codes: Sequence[str], scope: Scope, before: State | None) -> Iterator[str]:
-    """Yield the warnings of a block that has run codes; `before` is None if it binds or jumps."""
-    for output, value in scope.list_variables(scope.outputs).items():
-        if type(value) is str and len(value) >= MIN_REPEATED:
-            for name, text in scope.list_variables(scope.names).items():
-                is_input = type(text) is str and name not in scope.outputs
-                is_passed_on = text == value and any(name in code for code in codes)
-                if is_input and not is_passed_on and text.split() == value.split():
-                    yield f"`{output}` only repeats `{name}`"
-    if before is not None and is_same_state(before, read_state(before[0][0], MAX_PARTS)):
-        classes = [base for value, _ in before for base in get_mro(type(value))]
-        own = [each for each in classes if get_module_name(each) not in ("builtins", "collections")]
-        methods = METHOD_NAMES.difference(*map(get_class_namespace, own))
-        if not any(_may_act_elsewhere(code, methods) for code in codes):
-            yield "the block has changed nothing"
+def find_warnings(codes: Sequence[str], before: State | None) -> tuple[str, ...]:
+    """Return the warnings of a block that has run codes; `before` is None if it binds or jumps."""
+    if before is None or not is_same_state(before, read_state(before[0][0], MAX_PARTS)):
+        return ()
+    classes = [base for value, _ in before for base in get_mro(type(value))]
+    own = [each for each in classes if get_module_name(each) not in ("builtins", "collections")]
+    methods = METHOD_NAMES.difference(*map(get_class_namespace, own))
+    acts_elsewhere = any(_may_act_elsewhere(code, methods) for code in codes)
+    return () if acts_elsewhere else ("the block has changed nothing",)
 
 
 def _may_act_elsewhere(code: str, methods: frozenset[str]) -> bool:

@@ -306,7 +306,7 @@ class BlockRun(DecidingRun):
                 raise
         if has_raised or self.handler is None or self.block.code or self.interface:
             return ()
-        return tuple(find_warnings(codes, self.scope, self.before))
+        return find_warnings(codes, self.before)
 
     def undo(self) -> None:
         """Restore saved bindings after any exception, also of the program, or a cancellation."""
