@@ -90,71 +90,17 @@ def make_values(seed: int) -> dict[str, Any]:
 
 NAMES = sorted(make_values(0).keys() - {"iterators"})  # iterators inside objects are a limit
 CONSTANTS = ["0", "1", "'a'", "2.5", "None", "True", "[]", "()", "{}", "[1, 2]", "'ab'"]
-FUNCTIONS = [
-    "len",
-    "sum",
-    "min",
-    "max",
-    "sorted",
-    "list",
-    "tuple",
-    "set",
-    "any",
-    "all",
-    "bool",
-    "str",
-    "repr",
-    "abs",
-    "round",
-    "type",
-    "hash",
-    "callable",
-    "iter",
-    "next",
-    "reversed",
-    "enumerate",
-    "dict",
-    "frozenset",
-    "int",
-    "float",
-    "id",
-    "math.isnan",
-    "math.prod",
-    "statistics.mean",
-]
-METHODS = [
-    "count({})",
-    "index({})",
-    "copy()",
-    "get({})",
-    "keys()",
-    "values()",
-    "items()",
-    "upper()",
-    "split()",
-    "append({})",
-    "pop()",
-    "issubset({})",
-    "union({})",
-    "most_common()",
-    "total",
-    "a",
-    "b",
-    "isoformat()",
-    "startswith({})",
-    "join({})",
-    "format({})",
-    "match({})",
-    "__class__",
-    "__len__()",
-    "__next__",
-    "sort()",
-    "clear()",
-    "setdefault({})",
-    "update({})",
-    "add({})",
-    "popleft()",
-]
+FUNCTIONS = """
+    len sum min max sorted list tuple set any all bool str repr abs round type hash callable
+    iter next reversed enumerate dict frozenset int float id math.isnan math.prod
+    statistics.mean
+"""
+METHODS = """
+    count({}) index({}) copy() get({}) keys() values() items() upper() split() append({}) pop()
+    issubset({}) union({}) most_common() total a b isoformat() startswith({}) join({})
+    format({}) match({}) __class__ __len__() __next__ sort() clear() setdefault({}) update({})
+    add({}) popleft()
+"""
 CLASSES = ["list", "int", "zip", "map", "(list, tuple)", "dict", "enumerate", "filter", "reversed"]
 BRACKETS = ["[{}]", "({})", "{{{}}}", "list({})", "all({})", "any({})", "sum({})"]
 
@@ -178,7 +124,7 @@ def write_expression(choose: random.Random, depth: int, names: list[str]) -> str
         case 5:
             return f"({part()} < {part()} <= {part()})"
         case 6 | 7:
-            return f"{pick(FUNCTIONS)}({part()})"
+            return f"{pick(FUNCTIONS.split())}({part()})"
         case 8:
             return f"isinstance({part()}, {pick(CLASSES)})"
         case 9:
@@ -194,7 +140,7 @@ def write_expression(choose: random.Random, depth: int, names: list[str]) -> str
         case 14:
             return f"{part()}[{pick(['0', '-1', '1:', '::2', '9', repr('a'), part()])}]"
         case 15 | 16:
-            return f"{part()}.{pick(METHODS)}".replace("{}", part())
+            return f"{part()}.{pick(METHODS.split())}".replace("{}", part())
         case 17:
             return f"(lambda w: {part('w')})({part()})"
         case 18:
