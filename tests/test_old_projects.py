@@ -307,6 +307,7 @@ def test_a_command_that_has_left_says_what_to_do_instead(name: str, tmp_path: Pa
 FLAGS = {
     "batch": ("--address", "--estimate", "--poll", "--rows", "--vendor-batch"),
     "build": (
+        "build --diff",
         "build --stubs",
         "--exclude",
         "--include",
@@ -315,6 +316,9 @@ FLAGS = {
         "--warnings",
         "-W",
     ),
+    "add": ("add --timeout",),
+    "check": ("--watch", "check --stdin-filename"),
+    "doctor": ("doctor --output-format",),
     "cache": ("cache --folder", "cache --output-format"),
     "clear": ("clear --folder",),
     "compare": tuple(
@@ -348,7 +352,7 @@ def test_a_flag_that_has_left_says_what_to_do_instead(
     command: str, flag: str, tmp_path: Path
 ) -> None:
     written = flag.removeprefix(f"{command} ")
-    group = ["store"] if command in ("cache", "clear", "usage") else []
+    group = ["store"] if command in ("cache", "clear", "usage") else ["mcp"][: command == "add"]
     code, shown = run_njc(tmp_path, *group, command, written, "x")
     text = f"{written} was removed in njc 0.3: {removed_words.FLAGS[flag]}"
     assert (code, text in shown) == (2, True), shown
