@@ -83,6 +83,12 @@ def check_arguments(arguments: dict[str, Any], text: str) -> None:
         assert repr(held) == repr(value)
 
 
+def name_arguments(
+    target: TargetFunction, positional: list[Any], named: dict[str, Any]
+) -> dict[str, Any]:
+    return dict(zip(target.signature.parameters, positional, strict=False)) | named
+
+
 def test_the_rows_of_a_batch_keep_the_digits_of_decimals(
     target: TargetFunction, tmp_path: Path
 ) -> None:
@@ -90,9 +96,7 @@ def test_the_rows_of_a_batch_keep_the_digits_of_decimals(
     for text in NUMBERS:
         rows.write_text(write_row(text) + "\n")
         (row,) = read_rows(rows, "jsonl", target)
-        positional, named = bind_row(target, row)
-        assert not positional
-        check_arguments(named, text)
+        check_arguments(name_arguments(target, *bind_row(target, row)), text)
 
 
 def test_cases_keep_the_digits_of_decimals(target: TargetFunction, tmp_path: Path) -> None:
@@ -102,7 +106,7 @@ def test_cases_keep_the_digits_of_decimals(target: TargetFunction, tmp_path: Pat
     cases = read_cases(file)
     assert len({repr(each.expect) for each in cases}) == len(set(NUMBERS))
     for text, case in zip(NUMBERS, cases, strict=True):
-        check_arguments(target.bind_arguments(case.inputs)[1], text)
+        check_arguments(name_arguments(target, *target.bind_arguments(case.inputs)), text)
         assert run_case(target, Form(), case).problem == ""
 
 
