@@ -76,9 +76,12 @@ def pay(order: Order, cents: int = 1) -> str:
     return f"receipt {order.number}"
 
 
+APAY_SECONDS = 0.05
+
+
 @njrt.gated
 async def apay(order: Order) -> str:
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(APAY_SECONDS)
     PAID.append(order.number)
     return f"receipt {order.number}"
 
@@ -1100,7 +1103,10 @@ def test_gathered_calls_are_made_once(tmp_path: Path) -> None:
     assert PAID == [1, 2, 3]
 
 
-def test_a_call_that_a_pause_cuts_off_is_in_doubt(tmp_path: Path) -> None:
+def test_a_call_that_a_pause_cuts_off_is_in_doubt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "APAY_SECONDS", 60)
     answers: Iterator[njrt.Decision] = iter([njrt.Accept(), njrt.Pause(), *[njrt.Accept()] * 9])
     code = "import asyncio\nreceipts.extend(await asyncio.gather(*map(apay, orders)))"
 
