@@ -22,14 +22,14 @@ MOST_COLUMNS, MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 100, 450, 60, 8
 
 LIMITS = {
     #                        now     in the end
-    "statements": (38_400, 37_000),
+    "statements": (37_600, 37_000),
     "lines": (64_000, 64_000),
-    "lines of tests": (70_900, 64_000 * 11 // 10),
+    "lines of tests": (70_400, 64_000 * 11 // 10),
     "lines of bench": (2_200, 2_200),
     "pages": (38, 38),
     "words": (36_000, 36_000),
     "commands": (19, 19),
-    "flags": (79, 79),
+    "flags": (73, 73),
     "options of a block": (30, 30),
     "public names": (58, 58),
     "long lines": (0, 0),

@@ -43,7 +43,8 @@ class StoreSize:
 class Store(typing.Protocol):
     """Texts by key. Safe to share between threads and across `fork`.
 
-    Keys come from `make_store_key`: printable ASCII without blanks. A text is any `str`.
+    Keys come from `make_store_key`: printable ASCII without blanks. A text is any `str` that UTF-8
+    can encode.
     """
 
     @property

@@ -307,6 +307,16 @@ def test_the_traces_of_seven_programs(method: str) -> None:
     assert {place.partition("/")[0] for place in asked} == programs
 
 
+def test_repairs_of_the_small_models_own_code() -> None:
+    lines = (ROOT / "spsbench/results/writer/own-code-repairs.jsonl").read_text().splitlines()
+    ends = [(repair["after"], repair["replies"]) for repair in map(json.loads, lines)]
+    failed, late = ends.count(("exit code 1", 4)), ends.count(("no reply within 600 s", None))
+    page = " ".join((ROOT / "spsbench/docs/spsbench.md").read_text(encoding="utf-8").split())
+    assert f"In [{failed + late} programs](../results/writer/own-code-repairs.jsonl)" in page
+    assert f"None passed: in {failed}, four replies failed too, and in {late}, a reply took" in page
+    assert len(ends) == failed + late
+
+
 def read_rows(page: str, heading: str) -> list[tuple[str, ...]]:
     """Return the rows of the table of a page whose first line starts with `heading`."""
     table = page.partition(f"\n{heading}")[2].partition("\n\n")[0]
