@@ -68,9 +68,6 @@ RUNTIME_VARIABLES: Mapping[str, str] = {
 }
 """The runtime's variables that are not block options, with their meaning beyond `njrt.using`."""
 
-INTERNAL_VARIABLES = ("NJC_BUILD_IMPORTS", "NJC_TIMELINE", "NJC_TRACE_BLOCK")
-"""Variables with settings for processes that njc starts."""
-
 
 @record
 class HealthCheck:

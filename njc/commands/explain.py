@@ -10,7 +10,6 @@ from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import with_console
 from njc.compiler.frontend.diagnostics import FATAL, SEVERITIES
 from njc.findings import read_finding
-from njrt.data.similar import find_similar
 from njrt.errors import ConfigurationError
 
 
@@ -28,9 +27,7 @@ def command(console: Console, code: str | None) -> None:
         return
     code = code.upper()
     if code not in SEVERITIES:
-        close = find_similar(code, SEVERITIES)
-        hint = f"did you mean {close}?" if close else "`njc explain` lists all codes"
-        raise ConfigurationError(f"no code {code}; {hint}")
+        raise ConfigurationError(f"no code {code}; `njc explain` lists all codes")
     found = read_finding(code)
     explanation = textwrap.fill(found.explanation, 88, break_long_words=False)
     parts = [f"{code} ({SEVERITIES[code]}): {found.title}", explanation]

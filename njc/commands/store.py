@@ -14,13 +14,7 @@ from njc.debug.trace_view.tables import TableColumn
 from njc.project.report import format_count
 from njc.project.units import format_path
 from njrt.data.private_files import find_cache_folder
-from njrt.log.budgets.ledger import (
-    NANO,
-    StoredAccount,
-    find_period,
-    format_usd,
-    list_accounts,
-)
+from njrt.log.budgets.ledger import NANO, StoredAccount, find_period, format_usd, list_accounts
 from njrt.log.cache import REPLIES_FILE, SHARED_PREFIX, open_cache_file
 from njrt.log.open_store import get_store_to_read
 from njrt.log.sqlite_store import MemoryStore
@@ -65,8 +59,8 @@ def show_cache(console: Console, url: str | None) -> None:
     """Print the number of replies in the cache, and their size."""
     shown, store, prefix = _find_cache(url)
     found = store.measure(prefix)
-    size = f"{found.size / 1_000_000:.1f} MB"
-    console.result(f"{shown}: {format_count(found.entries, 'reply')}, {size}")
+    replies = format_count(found.entries, "reply")
+    console.result(f"{shown}: {replies}, {found.size / 1_000_000:.1f} MB")
 
 
 @command.command("clear")

@@ -197,4 +197,4 @@ def test_explanations(here: Workplace) -> None:
     assert len(here.njc("explain").stdout.splitlines()) == len(SEVERITIES)
     unknown = here.njc("explain", "NJ4011")
     assert unknown.exit_code == 2
-    assert "did you mean NJ401?" in unknown.stderr
+    assert "`njc explain` lists all codes" in unknown.stderr
