@@ -20,14 +20,6 @@ from urllib.parse import quote, unquote
 from njrt.data.records import record
 from njrt.errors import StoreError
 
-MAX_KEY_CHARS = 512
-"""The maximal length of a key."""
-
-UPDATE_SECONDS = 20.0
-"""How long `update` tries while others change the same text."""
-
-_MAX_PAUSE = 0.01
-
 Change = Callable[[str | None], str | None]
 """Returns the new text for the present one; None: no text. It may be called several times."""
 
@@ -78,10 +70,7 @@ class Store(typing.Protocol):
 
 def make_store_key(*parts: str) -> str:
     """Return a key made from any texts: `("budget", "Zoë/1")` is `budget/Zo%C3%AB%2F1`."""
-    key = "/".join(quote(part, safe="", errors="surrogatepass") for part in parts)
-    if len(key) > MAX_KEY_CHARS:
-        raise StoreError(f"the key {key[:60]}… has {len(key)} characters; {MAX_KEY_CHARS} fit")
-    return key
+    return "/".join(quote(part, safe="", errors="surrogatepass") for part in parts)
 
 
 def split_store_key(key: str) -> tuple[str, ...]:
@@ -89,10 +78,10 @@ def split_store_key(key: str) -> tuple[str, ...]:
     return tuple(unquote(part, errors="surrogatepass") for part in key.split("/"))
 
 
-def update(store: Store, key: str, change: Change, seconds: float = UPDATE_SECONDS) -> str | None:
+def update(store: Store, key: str, change: Change, seconds: float = 20.0) -> str | None:
     """Replace the text of `key` with `change(text)`, atomically; return the new text.
 
-    If `change` returns the text unchanged, nothing is written.
+    If `change` returns the text unchanged, nothing is written. It is tried for `seconds`.
     """
     stops = time.monotonic() + seconds
     while True:
@@ -105,4 +94,4 @@ def update(store: Store, key: str, change: Change, seconds: float = UPDATE_SECON
                 f"the store {store.name} did not take a change of {key} within {seconds:g} s: "
                 "too many others write it"
             )
-        time.sleep(random.uniform(0, _MAX_PAUSE))
+        time.sleep(random.uniform(0, 0.01))

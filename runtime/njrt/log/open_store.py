@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -35,10 +35,8 @@ def get_store(url: str | None, environ: Mapping[str, str]) -> Store:
 def get_store_to_read(url: str | None, environ: Mapping[str, str]) -> Store:
     """Return the store to read from; a file that does not exist is read as an empty store."""
     store = get_store(url, environ)
-    with suppress(OSError):  # which the store reports
-        if (file := Path(store.name)).is_absolute() and not file.exists():
-            return MemoryStore(name=store.name)
-    return store
+    is_missing = Path(store.name).is_absolute() and not os.path.exists(store.name)
+    return MemoryStore(name=store.name) if is_missing else store
 
 
 def open_store(url: str, secret: str | None = None) -> Store:
@@ -116,7 +114,6 @@ def hide_password(url: str) -> str:
 
 
 SECRET_VARIABLE = "NJC_STORE_SECRET"
-MIN_SECRET_CHARS = 16
 
 _VERSION = "1:"
 
@@ -128,9 +125,9 @@ class SignedStore:
     """
 
     def __init__(self, store: Store, secret: str) -> None:
-        if len(secret) < MIN_SECRET_CHARS:
+        if len(secret) < 16:
             raise ConfigurationError(
-                f"{SECRET_VARIABLE} must have at least {MIN_SECRET_CHARS} characters; "
+                f"{SECRET_VARIABLE} must have at least 16 characters; "
                 "make one with: python -c 'import secrets; print(secrets.token_hex(32))'"
             )
         self._store = store

@@ -172,11 +172,6 @@ def test_keys_give_their_parts_again(parts: list[str]) -> None:
     assert " " not in key
 
 
-def test_a_key_has_a_limit() -> None:
-    with pytest.raises(StoreError, match="512 fit"):
-        make_store_key("budget", "x" * 600)
-
-
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
