@@ -14,7 +14,7 @@ from njc.debug.trace_view.tables import TableColumn
 from njc.project.report import format_count
 from njc.project.units import format_path
 from njrt.data.private_files import find_cache_folder
-from njrt.log.budgets.ledger import NANO, StoredAccount, find_period, format_usd, list_accounts
+from njrt.log.budgets.ledger import NANO, Account, Spending, find_period, format_usd, list_accounts
 from njrt.log.cache import REPLIES_FILE, SHARED_PREFIX, open_cache_file
 from njrt.log.open_store import get_store_to_read
 from njrt.log.sqlite_store import MemoryStore
@@ -43,7 +43,7 @@ def command() -> None:
 def show_usage(console: Console, url: str | None, as_json: bool) -> None:
     """Show the spending of each budget in its current period."""
     store = get_store_to_read(url, os.environ)
-    accounts = [account_to_json(account, store.now()) for account in list_accounts(store)]
+    accounts = [account_to_json(*found, store.now()) for found in list_accounts(store)]
     if as_json:
         console.json({"store": store.name, "accounts": accounts})
     elif shown := [_format_row(account) for account in accounts if account["current"]]:
@@ -82,14 +82,14 @@ def _find_cache(url: str | None) -> tuple[str, Store, str]:
     return format_path(folder), open_cache_file(folder) if exists else MemoryStore(), ""
 
 
-def account_to_json(account: StoredAccount, now: float) -> dict[str, Any]:
+def account_to_json(account: Account, state: Spending, now: float) -> dict[str, Any]:
     """Return an account in the form of `njc store usage --json`; None is an unknown price."""
-    state = account.state
+    budget = account.budget
     return {
-        "budget": account.name,
-        "per": account.per,
+        "budget": budget.name,
+        "per": budget.per,
         "period": account.period,
-        "current": find_period(account.per, now) == account.period,
+        "current": find_period(budget.per, now) == account.period,
         "usd": state.usd / NANO if state.usd or not state.tokens else None,
         "tokens": state.tokens,
         "calls": state.calls,

@@ -83,8 +83,8 @@ def ask_often(model: LayeredModel) -> None:
 
 
 def read_only_account(ledger: Store) -> Any:
-    (account,) = list_accounts(ledger)
-    return account.state
+    ((_, state),) = list_accounts(ledger)
+    return state
 
 
 # --- writing budgets
@@ -236,7 +236,7 @@ def test_sums_of_small_prices_are_exact(nanos: list[int]) -> None:
     asked = put_on_budget(model, ledger, Budget(usd=1, per="total"))
     for _ in nanos:
         asked.ask(REQUEST)
-    assert sum(found.state.usd for found in list_accounts(ledger)) == sum(nanos)
+    assert sum(state.usd for _, state in list_accounts(ledger)) == sum(nanos)
 
 
 def test_an_unknown_price_is_an_error_or_counted_by_tokens(ledger: Store) -> None:
@@ -294,7 +294,7 @@ def test_budgets_of_any_names_are_apart(names: list[str]) -> None:
     for name in names:
         budget = Budget(tokens=1000, per="hour", name=name)
         put_on_budget(model, ledger, budget).ask(REQUEST)
-    found = {account.name: account.state.tokens for account in list_accounts(ledger)}
+    found = {it.budget.name: state.tokens for it, state in list_accounts(ledger)}
     assert found == dict.fromkeys(names, 50)
 
 
@@ -308,7 +308,7 @@ def test_several_budgets_hold_together(ledger: Store) -> None:
     asked.ask(REQUEST)
     with pytest.raises(BudgetError, match="name=narrow"):
         asked.ask(REQUEST)
-    states = {account.name: account.state for account in list_accounts(ledger)}
+    states = {it.budget.name: state for it, state in list_accounts(ledger)}
     assert {name: state.tokens for name, state in states.items()} == {"narrow": 500, "wide": 500}
 
 
@@ -419,7 +419,7 @@ def test_an_account_that_cannot_be_read_hides_no_other(
 ) -> None:
     put_on_budget(PricedModel(), ledger, Budget(usd=1, per="day")).ask(REQUEST)
     ledger.put(find_accounts([Budget(per="total")], 0)[0].key, '{"tokens": 5.5}')
-    assert [account.per for account in list_accounts(ledger)] == ["day"]
+    assert [account.budget.per for account, _ in list_accounts(ledger)] == ["day"]
     assert "budget/all/total/all//total in the store is not an account" in caplog.text
 
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from njrt.data.aliases import Protocol
-from njrt.data.options.budget import find_budget_problem
+from njrt.data.options.budget import parse_budgets
 from njrt.data.options.numbers import describe_number, is_limit
 from njrt.data.options.removed import EFFECTS as REMOVED_EFFECTS
 from njrt.data.options.removed import MODES as REMOVED_MODES
@@ -195,7 +195,10 @@ def find_option_problem(name: str, value: Any) -> str | None:
     elif not isinstance(value, str) or not value:
         return f"option `{name}` must be a string, not {value!r}"
     elif name == "budget":
-        return find_budget_problem(value)
+        try:
+            parse_budgets(value)
+        except ConfigurationError as error:
+            return str(error)
     elif name == "own_packages" and not all(map(str.isidentifier, list_packages(value))):
         return f"option `own_packages` must be names, such as `models, shop`, not {value!r}"
     return None

@@ -63,15 +63,6 @@ class Budget:
         )
 
 
-def find_budget_problem(text: str) -> str | None:
-    """Describe the problem with a budget in an option; None if it is valid."""
-    try:
-        parse_budgets(text)
-    except ConfigurationError as error:
-        return str(error)
-    return None
-
-
 def parse_budgets(text: str) -> tuple[Budget, ...]:
     """Read budgets as in `NJC_BUDGET`: `NAME=VALUE` between spaces, budgets between semicolons."""
     try:

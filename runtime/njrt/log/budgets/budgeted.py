@@ -33,19 +33,11 @@ class Budgeted:
         store = self.find_store()
         accounts = find_accounts(self.budgets, store.now())
 
-        def check(used: Usage) -> None:
-            try:
-                for account in accounts:
-                    account.check(store, measure_spending(used))
-            except BudgetError as error:
-                error.place = request.place or None
-                raise
-
         def check_next(used: Usage) -> float | None:
-            check(used)
+            check_accounts(store, accounts, used)
             return request.before_call and request.before_call(used)
 
-        check(Usage())
+        check_accounts(store, accounts, Usage())
         try:
             reply = await ask(replace(request, before_call=check_next))
         except NaturalError as error:
@@ -60,25 +52,28 @@ class Budgeted:
 
     def _check_known(self, reply: Reply) -> None:
         """Raise BudgetError if nobody knows how much of a budget a reply has cost."""
-        unknown = f"no price is known for the model {reply.model}; upgrade genai-prices, or limit"
-        unknown += " tokens"
-        if is_uncounted := not reply.usage.input + reply.usage.output:
-            unknown = f"the server of {reply.model} reported no usage; limit calls by `max_calls`"
-        for budget in self.budgets:
-            if (budget.tokens is not None and is_uncounted) or (
-                budget.usd is not None and reply.usage.usd is None
-            ):
-                raise BudgetError(f"the budget `{budget}` cannot count this call: {unknown}")
+        model, usage = reply.model, reply.usage
+        unknown = f"no price is known for the model {model}; upgrade genai-prices, or limit tokens"
+        if is_uncounted := not usage.input + usage.output:
+            unknown = f"the server of {model} reported no usage; limit calls by `max_calls`"
+        for it in self.budgets:
+            is_unpriced = it.usd is not None and usage.usd is None
+            if is_unpriced or (it.tokens is not None and is_uncounted):
+                raise BudgetError(f"the budget `{it}` cannot count this call: {unknown}")
+
+
+def check_accounts(store: Store, accounts: Iterable[Account], under_way: Usage) -> None:
+    """Raise BudgetError if a budget is spent, together with the calls that are `under_way`."""
+    for account in accounts:
+        account.check(store, measure_spending(under_way))
 
 
 def count_attempts(
     store: Store, accounts: Iterable[Account], attempts: Iterable[CallAttempt]
 ) -> None:
     """Add calls to the accounts, except those that have certainly used nothing."""
-    spent = Spending()
-    for attempt in attempts:
-        if attempt.usage != Usage(usd=0.0):
-            spent += measure_spending(attempt.usage, calls=1)
+    used = (it.usage for it in attempts if it.usage != Usage(usd=0.0))
+    spent = sum((measure_spending(usage, calls=1) for usage in used), Spending())
     by_key = {account.key: account for account in accounts}  # two budgets may be one account
     for account in by_key.values() if spent != Spending() else ():
         account.add(store, spent)

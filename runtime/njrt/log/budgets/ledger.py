@@ -48,8 +48,7 @@ class Spending:
 
 def measure_spending(usage: Usage, calls: int = 0) -> Spending:
     """Return a usage as an account counts it; an unknown price is not counted."""
-    usd, tokens = (usage.usd or 0.0) * NANO, usage.input + usage.output
-    return Spending(round(usd), round(tokens), calls)
+    return Spending(round((usage.usd or 0.0) * NANO), round(usage.input + usage.output), calls)
 
 
 @record
@@ -75,16 +74,6 @@ class Account:
         update(store, self.key, lambda text: to_json(read_state(text, self.key) + more))
 
 
-@record
-class StoredAccount:
-    """An account that was found in the store."""
-
-    name: str
-    per: str
-    period: str
-    state: Spending
-
-
 def find_period(per: str | None, now: float) -> str:
     """Return the label of the period at `now`, in seconds since the epoch."""
     return f"{datetime.fromtimestamp(now, UTC):{_LABELS[per]}}"
@@ -100,8 +89,8 @@ def find_accounts(budgets: Iterable[Budget], now: float) -> list[Account]:
     return found
 
 
-def list_accounts(store: Store) -> Iterator[StoredAccount]:
-    """Yield all accounts in a store, by name and period; warn about unreadable ones.
+def list_accounts(store: Store) -> Iterator[tuple[Account, Spending]]:
+    """Yield all accounts in a store and what they hold; warn about unreadable ones.
 
     Those of 0.2 that belonged to a key, a tenant, a run or a `with` are left out.
     """
@@ -114,7 +103,8 @@ def list_accounts(store: Store) -> Iterator[StoredAccount]:
             except StoreError as error:
                 warn("%s", error)
             else:
-                yield StoredAccount(parts[1], parts[2], parts[5], state)
+                budget = Budget(per=parts[2], name=parts[1])  # type: ignore[arg-type]
+                yield Account(key, budget, parts[5]), state
 
 
 def format_usd(usd: float) -> str:
