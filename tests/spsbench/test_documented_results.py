@@ -308,11 +308,11 @@ def test_the_traces_of_seven_programs(method: str) -> None:
 
 
 def test_repairs_of_the_small_models_own_code() -> None:
-    lines = (ROOT / "spsbench/results/writer/own-code-repairs.jsonl").read_text().splitlines()
+    lines = (ROOT / "spsbench/static/repairs.jsonl").read_text().splitlines()
     ends = [(repair["after"], repair["replies"]) for repair in map(json.loads, lines)]
     failed, late = ends.count(("exit code 1", 4)), ends.count(("no reply within 600 s", None))
     page = " ".join((ROOT / "spsbench/docs/spsbench.md").read_text(encoding="utf-8").split())
-    assert f"In [{failed + late} programs](../results/writer/own-code-repairs.jsonl)" in page
+    assert f"In [{failed + late} programs](../static/repairs.jsonl)" in page
     assert f"None passed: in {failed}, four replies failed too, and in {late}, a reply took" in page
     assert len(ends) == failed + late
 
