@@ -291,6 +291,15 @@ def test_the_repeats_of_the_eight_programs() -> None:
     for other in ("natural", "manual"):
         assert format_lead(found, "rewritten", other, REWRITTEN_TASK_NAMES) in text
     static, rewritten = (sum(map(len, every[name].values())) for name in ("static", "rewritten"))
+    traces = ROOT / "spsbench/results/writer/traces/rewritten-repeats.jsonl"
+    events = [json.loads(line) for line in traces.read_text(encoding="utf-8").splitlines()]
+    began = {it["place"].partition("/")[0] for it in events if it["event"] == "began"}
+    assert began == {*REWRITTEN_TASK_NAMES}
+    replies = sum(it["event"] == "replied" for it in events)
+    untraced = [found["rewritten"][name][0]["calls"] for name in ("battle", "calendar")]
+    trials = [trial for trials in found["rewritten"].values() for trial in trials]
+    assert replies == sum(trial["calls"] for trial in trials) - sum(untraced)
+    assert f"has the traces of {len(trials) - len(untraced)} of its {len(trials)} trials" in text
     assert f"has {static} trials of `static` and {rewritten} of `rewritten` in other" in text
 
 
