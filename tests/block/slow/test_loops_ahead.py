@@ -456,7 +456,6 @@ def test_nothing_is_sent_ahead_where_others_decide() -> None:
         {"intercept": lambda pending: Accept()},
         {"budget": "tokens=100000 per=day"},
         {"max_tokens": 10_000},
-        {"redact": lambda name, text: text},
     ]
     for given in settings:
         with serve() as server, njrt.using(**given):

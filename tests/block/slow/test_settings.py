@@ -329,7 +329,7 @@ class SynchronousModel:
         ({"store": 5}, "int is not an njrt.stores.Store: it has no `clear`"),
         ({"max_usd": "5"}, "option `max_usd` must be a number from 0, not '5'"),
         ({"policy": []}, "option `policy` must be one of guarded, contained, auto, open, not []"),
-        ({"redact": "no"}, "option `redact` must be True, False or a function, not 'no'"),
+        ({"redact": "no"}, "option `redact` must be True or False, not 'no'"),
         ({"tracing": "x"}, "unknown option `tracing`"),
     ],
 )
