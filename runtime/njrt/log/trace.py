@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, assert_never
@@ -61,7 +62,7 @@ class TraceFile:
         with self._lock:
             if self._handle is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                is_cut = lacks_line_end(self.path)
+                is_cut = _is_cut_off(self.path)
                 self._handle = open_private(self.path, os.O_WRONLY | os.O_APPEND)
                 line = b"\n" + line if is_cut else line
             # One write per line, so that lines of several processes do not mix.
@@ -74,6 +75,15 @@ class TraceFile:
             if self._handle is not None:
                 os.close(self._handle)
                 self._handle = None
+
+
+def _is_cut_off(path: Path) -> bool:
+    """Return whether a file's last line has no end, and gets none from another process."""
+    for _ in range(5):
+        if not lacks_line_end(path):
+            return False
+        time.sleep(0.01)
+    return True
 
 
 def format_event_line(event: Event) -> str:
