@@ -12,7 +12,7 @@
     ├── LimitError                  a limit of the block was reached              exit code 3
     │   ├── EffectLimitError        ├── CallLimitError      ├── TimeLimitError
     │   ├── CodeTimeLimitError      ├── TokenLimitError     ├── CostLimitError
-    │   └── BudgetError             a call does not fit into a budget
+    │   └── BudgetError             a budget is spent
     ├── PolicyError                 the block needs more than it is allowed        exit code 3
     ├── InterceptorError            an interceptor failed                         exit code 3
     ├── CallInDoubtError            a crash interrupted a call                  exit code 3
