@@ -244,6 +244,8 @@ class Program:
         cls = type(value)
         if cls is SimpleNamespace:
             return
+        if name[:1] == "_":
+            raise StateError(f"`{name}` of a {cls.__name__} cannot be set in contained code")
         held = find_reader(cls)(value)
         if cls not in self._hints:
             self._hints[cls] = read_field_types(cls)
@@ -314,7 +316,21 @@ class Program:
                     " they are made: call a function that sets it"
                 )
             return partial(setattr, owner, name), is_writable
-        return self.guard(getattr(owner, name)), is_writable
+        method = getattr(owner, name)
+        is_own = member is not None
+        return self.guard(method) if is_own else partial(self._call_model, method), is_writable
+
+    def _call_model(self, method: Any, *args: Any, **options: Any) -> Any:
+        """Call a method of pydantic; `update` may set what the code may set itself."""
+        name, update = method.__name__, options.get("update") or {}
+        if name == "model_dump_json" and options:  # an indent may fill the program's memory
+            raise TypeError(f"`{name}` has no options in contained code; use json and model_dump()")
+        try:
+            for key, new in update.items() if name == "model_copy" else ():
+                self.check_attribute(method.__self__, key, new)
+        except StateError as error:
+            raise TypeError(str(error)) from None
+        return method(*args, **options)
 
     def _has_rule(self, function: Any) -> bool:
         try:
