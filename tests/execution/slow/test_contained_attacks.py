@@ -335,6 +335,12 @@ def test_code_does_not_end_the_program(code: str, name: str) -> None:
     assert isinstance(run_hostile(code.replace("NAME", name)), Failed)
 
 
+def test_a_cancellation_that_the_program_does_not_handle_stays_inside() -> None:
+    error = "['error', '=asyncio.exceptions:CancelledError', [], [None]]"
+    message = f"['failed', [[], [{error}], {{}}], ['r', count], [], True, True, None, '']"
+    assert isinstance(run_hostile(f"connection.send({message})\nconnection.receive()"), Failed)
+
+
 # ── messages that cost more than their size ──────────────────────────────────────────────────────
 
 FAILED = (

@@ -269,6 +269,7 @@ class Piece:
             error = self.session.decode_mistake(delta, data)
         if not isinstance(error, BaseException):
             raise WireError("not an exception")
+        reraises = reraises and error is self.session.handled
         if is_cancellation(error) and not reraises:
             is_own = False  # only an event loop cancels the program
         how = is_own, reraises, name, cut_middle(text, 2000)

@@ -36,6 +36,8 @@ class Session:
         module = names.scope.module.get("__name__", "")
         name = module.partition(".")[0] if type(module) is str else ""
         self.program = Program({name, *names.scope.packages}, names.modules, names.list_owners)
+        self.handled: BaseException | None = None
+        """The exception that the program handles around the block, which the code may raise."""
         self._done: list[Done] = []
 
     # ── to the child ─────────────────────────────────────────────────────────────────────────────
@@ -47,7 +49,7 @@ class Session:
         for value in (*self.names.list_named(), *parts):
             program.allow(value)
         error = sys.exception()
-        handled = None if isinstance(error, BaseExceptionGroup) else error
+        self.handled = handled = None if isinstance(error, BaseExceptionGroup) else error
 
         def write(encode: Encode) -> Data:
             return {
