@@ -144,7 +144,7 @@ _NAMED_BEFORE = re.compile(
 
 def redact_named_before(text: str) -> str:
     """Redact secrets in command lines and in name-value pairs."""
-    return _NAMED_BEFORE.sub(_redact_match, text) if has_secret_name(text) else text
+    return _NAMED_BEFORE.sub(_redact_match, text)
 
 
 def _redact_match(found: re.Match[str]) -> str:
@@ -158,90 +158,33 @@ def _redact_match(found: re.Match[str]) -> str:
     return found[0][: found.start(part) - found.start()] + REDACTED
 
 
-def has_secret_name(text: str) -> bool:
-    """Return whether a text may contain the name of a secret."""
-    return _NAME_TRIGGER.search(text) is not None
-
-
-_Shape = tuple[tuple[str, ...], re.Pattern[str], str]
-"""Texts (at least one must occur), the shape of a secret, and its replacement."""
-_SHAPES: Mapping[str, tuple[_Shape, ...]] = {
-    ":=": (
-        (("://",), re.compile(r"(://[^\s/:@'\"<>]*:)[^\s/'\"]+(?=@)"), rf"\1{REDACTED}"),
-        (("netloc",), re.compile(
-            r"(netloc\\*['\"]?\s*[:=]\s*\\*['\"]?[^\s:@'\"]*:)[^\s'\"]+(?=@)"
-        ), rf"\1{REDACTED}"),
-        (("uthorization", "UTHORIZATION"), re.compile(
-            r"(?i)(authorization\\*['\"]?\s*[:=,]\s*\\*['\"]?)"
-            r"(?:basic|bearer|digest|token|apikey|negotiate)\s+[^\s'\"\\]+",
-        ), rf"\1{REDACTED}"),
-        (("ookie:", "OOKIE:"), re.compile(
-            r"(?i)\b((?:set-)?cookie: *)[^\s=]+=[^\r\n'\"\\]*"
-        ), rf"\1{REDACTED}"),
-    ),
-    "-_": (
-        (("-----BEGIN",), re.compile(
-            r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
-            r"(?:.*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|[\w+/=\s\\:,.-]*)",
-            re.DOTALL,
-        ), REDACTED),
-        (("sk-", "xox", "xapp-", "xai-", "glpat-", "pypi-"), re.compile(
-            r"(?<![\w-])(?:sk-(?=[\w-]*\d)|xox[abeoprs]-|xapp-|xai-|glpat-|pypi-)[\w-]{8,}",
-        ), REDACTED),
-        (("k_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "hf_", "npm_", "v1_", "pat_"), re.compile(
-            r"\b(?:(?:[sr]k_(?:live|test)|gh[opusr]|github_pat|gsk|hf|npm|shpat"
-            r"|dop_v1)_)(?=\w*\d)\w{8,}",
-        ), REDACTED),
-    ),
-    ".": (
-        (("eyJ",), re.compile(r"\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?"), REDACTED),
-        (("ya29.", "SG."), re.compile(
-            r"\b(?:ya29\.[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,})"
-        ), REDACTED),
-    ),
-    "A": (
-        (("AKIA", "ASIA", "AIza"), re.compile(
-            r"\b(?:(?:AKIA|ASIA)[A-Z0-9]{12,}|AIza[\w-]{16,})"
-        ), REDACTED),
-    ),
-    " ": (
-        (("earer ", "asic "), re.compile(
-            r"(?i)\b(bearer|basic) (?=[^\s'\"]*\d)[\w.~+/=-]{8,}"
-        ), rf"\1 {REDACTED}"),
-    ),
-}  # fmt: skip
-"""The shapes of secrets, by characters: a text without any of them is not searched."""
-_NAME_TRIGGERS = tuple(
-    form
-    for word in [
-        "passw", "passp", "passc", "pwd", "secret", "redential", "uthorization", "jwt", "pikey",
-    ]
-    for form in (word, word.upper())
-)  # fmt: skip
-_NAME_TRIGGERS += (
-    "-token", "-auth", "SSHPASS", "sshpass", "Pass", "Pwd", "Secret", "PiKey", "_key", "-key",
-    "Key", "KEY", "_tok", "-tok", "Tok", "_TOK", "-TOK", "ssion_id", "ssionid", "ssionId",
-    "SSION_ID", "cvc", "cvv", "otp",
-)  # fmt: skip
-_NAME_TRIGGER = re.compile("|".join(map(re.escape, _NAME_TRIGGERS)))
+_SHAPES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(shape, re.DOTALL), rf"\1{REDACTED}")
+    for shape in (
+        r"(://[^\s/:@'\"<>]*:)[^\s/'\"]+(?=@)",
+        r"(netloc\\*['\"]?\s*[:=]\s*\\*['\"]?[^\s:@'\"]*:)[^\s'\"]+(?=@)",
+        r"((?i:authorization)\\*['\"]?\s*[:=,]\s*\\*['\"]?)"
+        r"(?i:basic|bearer|digest|token|apikey|negotiate)\s+[^\s'\"\\]+",
+        r"\b((?i:(?:set-)?cookie): *)[^\s=]+=[^\r\n'\"\\]*",
+        r"()-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
+        r"(?:.*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|[\w+/=\s\\:,.-]*)",
+        r"()(?<![\w-])(?:sk-(?=[\w-]*\d)|xox[abeoprs]-|xapp-|xai-|glpat-|pypi-)[\w-]{8,}",
+        r"()\b(?:(?:[sr]k_(?:live|test)|gh[opusr]|github_pat|gsk|hf|npm|shpat"
+        r"|dop_v1)_)(?=\w*\d)\w{8,}",
+        r"()\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?",
+        r"()\b(?:ya29\.[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,})",
+        r"()\b(?:(?:AKIA|ASIA)[A-Z0-9]{12,}|AIza[\w-]{16,})",
+        r"\b((?i:bearer|basic) )(?=[^\s'\"]*\d)[\w.~+/=-]{8,}",
+    )
+)
+"""The shapes of secrets; what the first group finds stays."""
 
 
 def redact_shapes(text: str) -> str:
     """Replace the secrets in a text that are recognized by their shape or by a preceding name."""
-    if len(text) < MIN_SECRET_CHARS:
-        return text
-    is_named = has_secret_name(text)
-    for characters, shapes in _SHAPES.items():
-        if characters[0] not in text and characters[-1] not in text:
-            continue
-        for triggers, shape, replacement in shapes:
-            for trigger in triggers:
-                if trigger in text:
-                    text = shape.sub(replacement, text)
-                    break
-        if characters == ":=" and is_named:
-            text = _redact_assignments(text)
-    return redact_named_before(text) if is_named else text
+    for shape, replacement in _SHAPES:
+        text = shape.sub(replacement, text)
+    return redact_named_before(_redact_assignments(text))
 
 
 # ── one run ───────────────────────────────────────────────────────────────────────────────────────
