@@ -650,6 +650,20 @@ def test_a_child_that_is_killed_changes_nothing_but_what_functions_did(touches: 
     assert f"already done: {', '.join(f'work({n})' for n in done)}" in result.message
 
 
+def test_calls_that_raised_are_told_apart() -> None:
+    def pay(number: int) -> None: ...
+
+    def check(number: int) -> None:
+        raise LookupError(number)
+
+    both = functools.partial(check, 2)
+    code = "import contextlib\nfor call in (pay, check):\n    with contextlib.suppress(Exception):\n        call(1)\nboth()"
+    result = contain(code, lambda: (pay, check, both))
+    assert isinstance(result, Failed)
+    called = "pay(1), check(1) raised LookupError, partial() raised LookupError"
+    assert result.message.endswith(f"already done: {called}")
+
+
 def kill_children() -> None:
     """Kill all children of the server, but not the server."""
     server = process._server._process

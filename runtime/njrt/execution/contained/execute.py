@@ -29,6 +29,7 @@ from njrt.execution.interruptions import is_cancellation
 from njrt.execution.lowering import ExitKind
 from njrt.execution.results import Execution, Failed, make_execution
 from njrt.execution.tracebacks import cut_middle, format_error, leaves_block
+from njrt.values.introspection import get_class_name
 
 _CPU_SECONDS = 3600.0
 _MOST_LISTED = 20
@@ -204,16 +205,18 @@ class Piece:
         except StateError as error:
             self._send_error(TypeError(str(error)))
             return
-        is_named = target[0] != "get" and str(target[-1])[:1] != "_"
-        if is_named and len(self.calls) <= _MOST_LISTED:
-            self.calls.append(describe_call(function, target, values, options))
+        is_listed = target[0] != "get" and str(target[-1])[:1] != "_"
+        is_listed = is_listed and len(self.calls) <= _MOST_LISTED
+        shown = [describe_call(function, target, values, options)] if is_listed else []
         try:
             result = function(*values, **options)
             if self.is_async and hasattr(type(result), "__await__"):
                 result = await result
         except BaseException as error:
+            self.calls += [f"{it} raised {get_class_name(type(error))}" for it in shown]
             self._send_error(error)
             return
+        self.calls += shown
         try:
             self._send("result", lambda encode: encode(result), is_writable)
         except StateError as error:

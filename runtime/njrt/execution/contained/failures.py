@@ -60,7 +60,8 @@ def describe_call(
     function: Any, target: Data, args: Sequence[Any], named: Mapping[str, Any]
 ) -> str:
     """Return a call as text, such as `pay(3)`, for the message to the model."""
-    name = getattr(function, "__name__", None) or target[-1]
+    last = target[-1] if isinstance(target[-1], str) else get_class_name(type(function))
+    name = getattr(function, "__name__", None) or last
     shown = [_show(it) for it in args] + [f"{key}={_show(it)}" for key, it in named.items()]
     return f"{name}({', '.join(shown)})"
 
