@@ -165,16 +165,16 @@ _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         r"(netloc\\*['\"]?\s*[:=]\s*\\*['\"]?[^\s:@'\"]*:)[^\s'\"]+(?=@)",
         r"((?i:authorization)\\*['\"]?\s*[:=,]\s*\\*['\"]?)"
         r"(?i:basic|bearer|digest|token|apikey|negotiate)\s+[^\s'\"\\]+",
-        r"\b((?i:(?:set-)?cookie): *)[^\s=]+=[^\r\n'\"\\]*",
+        r"(?i)(cookie: *)[^\s=]+=[^\r\n'\"\\]*",
         r"()-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
         r"(?:.*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|[\w+/=\s\\:,.-]*)",
         r"()(?<![\w-])(?:sk-(?=[\w-]*\d)|xox[abeoprs]-|xapp-|xai-|glpat-|pypi-)[\w-]{8,}",
         r"()\b(?:(?:[sr]k_(?:live|test)|gh[opusr]|github_pat|gsk|hf|npm|shpat"
         r"|dop_v1)_)(?=\w*\d)\w{8,}",
-        r"()\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?",
-        r"()\b(?:ya29\.[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,})",
-        r"()\b(?:(?:AKIA|ASIA)[A-Z0-9]{12,}|AIza[\w-]{16,})",
-        r"\b((?i:bearer|basic) )(?=[^\s'\"]*\d)[\w.~+/=-]{8,}",
+        r"()eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?",
+        r"()(?:ya29\.[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,})",
+        r"()A(?:(?:KIA|SIA)[A-Z0-9]{12,}|Iza[\w-]{16,})",
+        r"([Bb](?:earer|asic) )(?=[^\s'\"]*\d)[\w.~+/=-]{8,}",
     )
 )
 """The shapes of secrets; what the first group finds stays."""
