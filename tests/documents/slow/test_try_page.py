@@ -147,13 +147,20 @@ class TryPage:
         assert self.browser.find_complaints() == []
 
 
-@pytest.fixture
-def page(address: str) -> Iterator[TryPage]:
-    """Yield the page, and check it on all screens in one browser, as Python takes seconds to start in each."""
+@pytest.fixture(scope="module")
+def opened(address: str) -> Iterator[TryPage]:
+    """Yield the page in one browser, as Python takes seconds to start in each."""
     with Chromium(1300, 800) as browser:
-        page = TryPage(browser, address)
-        yield page
-        page.check()
+        yield TryPage(browser, address)
+
+
+@pytest.fixture
+def page(opened: TryPage) -> Iterator[TryPage]:
+    """Yield the page with its first example, and check it on all screens."""
+    opened.browser.set_screen(1300, 800, False)
+    opened.type("example", "mailbox", "change")
+    yield opened
+    opened.check()
 
 
 def test_a_reader_plays_the_model(page: TryPage) -> None:

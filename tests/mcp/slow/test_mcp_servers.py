@@ -36,7 +36,7 @@ from processes import run_python
 SERVER = Path(__file__).parents[2] / "servers" / "tool_server.py"
 ROOT = Path(__file__).parents[3]
 MYPY = ("-m", "mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir", ROOT / ".mypy_cache")
-"""Strict, as `make types`, whose cache saves most of the time."""
+"""Strict, as `make types`, whose cache saves most of the time if it runs in the same directory."""
 
 
 def njc(*words: str) -> Result:
@@ -84,7 +84,7 @@ def test_functions_are_typed_and_results_are_objects(folder: Path) -> None:
     assert box.draw() == "a pixel\n[image: left out]"
     with pytest.raises(ToolError, match=r"fail: .*no such thing"):
         box.fail("no such thing")
-    checked = run_python(*MYPY, f"{box.__name__}.py")
+    checked = run_python(*MYPY, folder / f"{box.__name__}.py", cwd=ROOT)
     assert "Success" in checked.stdout, checked.stdout
 
 
@@ -312,11 +312,12 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def test_a_server_that_never_answers_is_given_up(folder: Path) -> None:
-    server = McpServer("silent", command=["sleep", "1000.25"], timeout=0.5)
+    seconds = f"1000.{os.getpid()}"
+    server = McpServer("silent", command=["sleep", seconds], timeout=0.5)
     with pytest.raises(ToolTimeoutError):
         server.call("x", {})
     server.close()
-    wait_for(lambda: subprocess.run(["pgrep", "-f", "sleep 1000.25"], capture_output=True).stdout == b"")  # fmt: skip
+    wait_for(lambda: not subprocess.run(["pgrep", "-f", f"sleep {seconds}"], capture_output=True).stdout)  # fmt: skip
 
 
 def test_threads_and_forks_share_a_server(folder: Path) -> None:
