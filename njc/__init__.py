@@ -10,8 +10,3 @@ def load_ipython_extension(shell: Any) -> None:
     """Support natural code in a shell's cells; called by `%load_ext njc`."""
     # Not imported at the top: the notebook extension imports the rest of this package.
     import_module("njc.editors.notebook.extension").load(shell)
-
-
-def unload_ipython_extension(shell: Any) -> None:
-    """Remove support for natural code from a shell; called by `%unload_ext njc`."""
-    import_module("njc.editors.notebook.extension").unload(shell)

@@ -100,17 +100,6 @@ class RunLine:
     """A remark about the model's server or the machine, from `--note`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SampledRun(RunLine):
-    """One start of a command that draws a sample."""
-
-    sample: int | None
-    """The number drawn at random; None for all."""
-    seed: int
-    strata: str = ""
-    """The property used to stratify the sample; empty if it is not stratified."""
-
-
 @dataclass(frozen=True, slots=True)
 class Trial(TrialLine):
     """A program, a method, a model and a repeat."""

@@ -12,9 +12,9 @@ from njc.commands.lock import find_named_hole, split_places
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import ATTEMPTS, MODE, project_flags, resolve_project, with_console
 from njc.commands.terminal.status_line import show_status
-from njc.measure.comparison.text import format_text_table
 from njc.measure.repair.by_command import CommandRepairResult, TestedProgram, repair_by_command
 from njc.project.config import get_lock_path
+from njc.project.report import format_text_table
 from njc.project.units import find_units
 from njc.static.build import HoleRequest
 from njc.static.lock import read_lock

@@ -10,8 +10,7 @@ import click
 
 from njc.commands.terminal.console import Console, console_flags
 from njc.commands.terminal.flags import STORE, with_console
-from njc.debug.trace_view.tables import TableColumn
-from njc.project.report import format_count
+from njc.project.report import format_count, format_text_table
 from njc.project.units import format_path
 from njrt.data.private_files import find_cache_folder
 from njrt.log.budgets.ledger import NANO, Account, Spending, find_period, format_usd, list_accounts
@@ -20,14 +19,7 @@ from njrt.log.open_store import get_store_to_read
 from njrt.log.sqlite_store import MemoryStore
 from njrt.stores import Store
 
-_COLUMNS = (
-    TableColumn("budget", can_shrink=True),
-    TableColumn("per"),
-    TableColumn("period"),
-    TableColumn("spent", is_number=True),
-    TableColumn("tokens", is_number=True),
-    TableColumn("calls", is_number=True, rank=2),
-)
+_HEADINGS = ("budget", "per", "period", "spent", "tokens", "calls")
 
 
 @click.group("store")
@@ -47,7 +39,7 @@ def show_usage(console: Console, url: str | None, as_json: bool) -> None:
     if as_json:
         console.json({"store": store.name, "accounts": accounts})
     elif shown := [_format_row(account) for account in accounts if account["current"]]:
-        console.table(_COLUMNS, shown)
+        console.result(format_text_table(_HEADINGS, shown, labels=range(3)))
     else:
         console.note(f"{store.name}: no budget has been used")
 

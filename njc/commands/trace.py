@@ -42,13 +42,12 @@ def command(
         write_page(html, read_trace_index(console, path, selection.search), selection)
         console.note(f"{format_path(html)}: {html.stat().st_size / 1e3:,.0f} kB")
         return
-    width = get_output_width()
     index = read_trace_index(console, path, selection.search)
     if run is None:
-        lines = format_trace(index, selection, width)
+        lines = format_trace(index, selection, get_output_width())
     else:
         found = find_run(index, run)
-        lines = format_run(found, index.read_steps(found), selection, width)
+        lines = format_run(found, index.read_steps(found), selection)
     for line in lines:
         click.echo(line)
 

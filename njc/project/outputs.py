@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -22,17 +23,16 @@ from typing import Literal, assert_never
 
 from njc.compiler.codegen.header import FileHeader, is_intact, parse_header
 from njc.project.units import explaining_failure, format_path, read_header, walk_files
-from njrt.data.private_files import MACHINE, name_temporary
+from njrt.data.private_files import name_temporary
 from njrt.data.records import record
 from njrt.errors import ConfigurationError
 
 OutputState = Literal["absent", "compiled", "edited", "foreign"]
 
 STUB_SUFFIX = ".pyi"
-_TEMPORARY_NAME = re.compile(
-    r"\..+\.(?:pyi?|njpy|lock|lock\.new)\.(\d+)(?:\.([0-9a-f]{6})[0-9a-f]{8})?\.tmp"
-)
-"""A temporary file before its rename: the writer's process id and, in newer versions, machine."""
+_TEMPORARY_NAME = re.compile(r"\..+\.(?:pyi?|njpy|lock|lock\.new)\.\d+(?:\.[0-9a-f]{8,14})?\.tmp")
+"""A temporary file before its rename, with the id of its writer's process."""
+LEFTOVER_SECONDS = 3600
 
 
 @record
@@ -113,10 +113,12 @@ def find_compiled_files(folder: Path) -> Iterator[tuple[Path, FileHeader]]:
 
 
 def find_leftovers(folder: Path) -> Iterator[Path]:
-    """Find the temporary files that killed builds left in a directory and below."""
-    for parent, folders, _ in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from _find_leftovers_in(Path(parent))
+    """Find the temporary files that killed builds have left: those that are older than an hour."""
+    for file in folder.rglob(".*.tmp"):
+        if _TEMPORARY_NAME.fullmatch(file.name):
+            with suppress(OSError):
+                if time.time() - file.stat().st_mtime > LEFTOVER_SECONDS:
+                    yield file
 
 
 def write_all(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None = None) -> None:
@@ -143,10 +145,7 @@ def write_all(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None =
     except OSError as error:
         raise _make_write_error(output, error) from None
     finally:
-        leftovers = (
-            file for each in {file.parent for file in contents} for file in _find_leftovers_in(each)
-        )
-        for temporary in (*temporaries.values(), *leftovers):
+        for temporary in temporaries.values():
             with suppress(OSError):
                 temporary.unlink()
         for folder in reversed(made):
@@ -198,25 +197,6 @@ def remove_files(files: Iterable[Path], within: Iterable[Path]) -> None:
             for folder in file.parents:
                 if any(folder != bound and folder.is_relative_to(bound) for bound in bounds):
                     folder.rmdir()
-
-
-def _find_leftovers_in(folder: Path) -> Iterator[Path]:
-    with suppress(OSError):
-        for name in os.listdir(folder):
-            found = _TEMPORARY_NAME.fullmatch(name)
-            if found and found[2] in (None, MACHINE) and not _is_running(int(found[1])):
-                yield folder / name
-
-
-def _is_running(process: int) -> bool:
-    """Return whether a process may still run; always true on systems without signals (Windows)."""
-    if os.name != "posix":
-        return True
-    try:
-        os.kill(process, 0)
-    except OSError as error:
-        return not isinstance(error, ProcessLookupError)
-    return True
 
 
 def _make_write_error(output: Path, error: OSError) -> ConfigurationError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import Any, Literal, get_args
 
@@ -45,6 +45,21 @@ def format_count(number: int, noun: str) -> str:
     if number == 1:
         return f"1 {noun}"
     return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
+
+
+def format_text_table(
+    headings: Sequence[str], lines: Sequence[Sequence[str]], labels: Collection[int] = (0,)
+) -> str:
+    """Lay out a table: the columns at `labels` are left-aligned, numbers are right-aligned."""
+    widths = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
+    rules = ["-" * width for width in widths]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if column in labels else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in (headings, rules, *lines)
+    )
 
 
 # ── findings for other programs ───────────────────────────────────────────────────────────────────

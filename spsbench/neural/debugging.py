@@ -9,9 +9,9 @@ import ast
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
-from inspect import Parameter, Signature
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from njc.compiler.frontend.name_resolution import find_first_line
 from spsbench.neural.network import load_network
@@ -38,7 +38,7 @@ class DebugPredictor:
     def start(self, source: str, call: str) -> StackState:
         """Return the state at a call with literal arguments; raise ValueError for other calls."""
         function, given = _parse_call(source, call)
-        held = {name: _render_literal(value) for name, value in given.items()}
+        held = {name: write_value(value) for name, value in given.items()}
         return StackState("call", (Frame(find_first_line(function), held),))
 
     def predict(
@@ -51,12 +51,6 @@ class DebugPredictor:
             if frame.line not in inside:
                 raise ValueError(f"the predicted line {frame.line} is in no function")
         return found
-
-    def replace(self, state: StackState, name: str, text: str) -> StackState:
-        """Return the state with a new value for a variable of the innermost function."""
-        frame = state.frames[-1]
-        held = {**frame.locals, name: _render_literal(ast.parse(text, mode="eval").body)}
-        return replace(state, frames=(*state.frames[:-1], Frame(frame.line, held)))
 
     def run(
         self, file: Path, source: str, call: str, steps: Sequence[tuple[Action, int | None]]
@@ -85,41 +79,23 @@ class DebugPredictor:
         return None if place is None else list_stacks(states)[place]
 
 
-def _parse_call(source: str, call: str) -> tuple[ast.FunctionDef, dict[str, ast.expr]]:
+def _parse_call(source: str, call: str) -> tuple[ast.FunctionDef, dict[str, Any]]:
     """Return the called function, and the value of each parameter in order, including defaults."""
-    function = _find_function(source, call)
-    node = ast.parse(call.strip(), mode="eval").body
-    assert isinstance(node, ast.Call)
-    keywords = {word.arg: word.value for word in node.keywords if word.arg is not None}
-    has_stars = any(isinstance(argument, ast.Starred) for argument in node.args)
-    if has_stars or len(keywords) < len(node.keywords):
-        raise ValueError("`*` and `**` are not read; write the arguments out")
-    if function.args.vararg or function.args.kwarg:
-        raise ValueError(f"{function.name} has parameters with `*`, which are not read")
+    node, function = _find_function(source, call)
+    given = function.args
+    defaults = [*given.defaults, *filter(None, given.kw_defaults)]
+    for literal in (*node.args, *(word.value for word in node.keywords), *defaults):
+        _check_literal(literal)
+    for parameter in ast.walk(given):
+        if isinstance(parameter, ast.arg):
+            parameter.annotation = None
+    binding = ast.Lambda(given, ast.parse("locals()", mode="eval").body)
+    bound = ast.copy_location(ast.Expression(ast.Call(binding, node.args, node.keywords)), node)
     try:
-        bound = _make_signature(function.args).bind(*node.args, **keywords)
-    except TypeError as problem:
-        raise ValueError(f"{call}: {problem}") from None
-    bound.apply_defaults()
-    return function, dict(bound.arguments)
-
-
-def _make_signature(given: ast.arguments) -> Signature:
-    """Return the signature of a function, with expressions as defaults."""
-    ordered = [
-        *((each.arg, Parameter.POSITIONAL_ONLY) for each in given.posonlyargs),
-        *((each.arg, Parameter.POSITIONAL_OR_KEYWORD) for each in given.args),
-    ]
-    defaults = [*[Parameter.empty] * (len(ordered) - len(given.defaults)), *given.defaults]
-    named = [
-        Parameter(each.arg, Parameter.KEYWORD_ONLY, default=default or Parameter.empty)
-        for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    ]
-    places = (
-        Parameter(name, kind, default=default)
-        for (name, kind), default in zip(ordered, defaults, strict=True)
-    )
-    return Signature([*places, *named])
+        return function, eval(compile(ast.fix_missing_locations(bound), "<call>", "eval"))
+    except (TypeError, SyntaxError) as problem:  # a keyword twice
+        words = str(problem).replace("<lambda>()", call)
+        raise ValueError(words) from None
 
 
 def _list_function_lines(source: str) -> Iterator[int]:
@@ -129,7 +105,7 @@ def _list_function_lines(source: str) -> Iterator[int]:
             yield from range(first, (node.end_lineno or first) + 1)
 
 
-def _find_function(source: str, call: str) -> ast.FunctionDef:
+def _find_function(source: str, call: str) -> tuple[ast.Call, ast.FunctionDef]:
     try:
         node = ast.parse(call.strip(), mode="eval").body
         statements = ast.parse(source).body
@@ -138,13 +114,13 @@ def _find_function(source: str, call: str) -> ast.FunctionDef:
     name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
     functions = (each for each in statements if isinstance(each, ast.FunctionDef))
     found = [each for each in functions if each.name == name]
-    if not found:
+    if not found or not isinstance(node, ast.Call):
         raise ValueError(f"{call!r} is not a call of a function of the program, such as `f(3)`")
-    return found[-1]
+    return node, found[-1]
 
 
-def _render_literal(node: ast.expr) -> str:
+def _check_literal(node: ast.expr) -> None:
     try:
-        return write_value(ast.literal_eval(node))
+        ast.literal_eval(node)
     except (ValueError, TypeError):
         raise ValueError(f"{ast.unparse(node)} is not a literal") from None

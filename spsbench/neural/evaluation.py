@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from time import perf_counter
 
-from njc.measure.comparison.text import format_text_table
+from njc.project.report import format_text_table
 from njrt.values.dataclass_json import to_json
 from spsbench.neural.dataset import find_ends, read_part, replace_file
 from spsbench.neural.network import load_network
@@ -52,7 +52,7 @@ def write_rows(path: Path, rows: Sequence[ScoreRow]) -> None:
 
 def format_rows(rows: Sequence[ScoreRow]) -> str:
     """Return the rows as a text table, with shares of the steps."""
-    return format_text_table(HEADINGS, [list_cells(row) for row in rows], labels=4)
+    return format_text_table(HEADINGS, [list_cells(row) for row in rows], range(4))
 
 
 def list_cells(row: ScoreRow) -> tuple[str, ...]:

@@ -21,8 +21,6 @@ from spsbench import flags
 @flags.value("--samples", 1, "Repairs of a problem, by condition.")
 @click.option("--sample", type=flags.POSITIVE_INT, metavar="N", help="Only N problems, at random.")
 @flags.value("--seed", 0, "Seed of --sample.", int)
-@flags.value("--calls", 1, "Calls of a repair.")
-@flags.value("--tokens", None, "Tokens of a repair, in and out.")
 @flags.value("--reply-tokens", 1024, "Longest reply.")
 @flags.temperature_option()
 @flags.seconds_option("Limit of wall time for one reply.", 600.0)

@@ -16,8 +16,6 @@ from typing import Any
 
 from spsbench.results import parse_json_lines
 
-STRATA = "data set and type of bug"
-"""The property used to stratify samples."""
 _SLOW_TESTS = {"knapsack": 6404180, "levenshtein": "amanaplanacanalpanama"}
 """The first arguments of the tests that are left out."""
 
@@ -34,8 +32,6 @@ class RepairProblem:
     """The function that is tested."""
     correct: str
     """A right program; used only by the scripted model, never shown."""
-    kind: str = ""
-    """The data set and, for HumanEvalFix, the type of the bug."""
 
 
 def parse_repair_problems(lines: Iterable[str]) -> Iterator[RepairProblem]:
@@ -57,7 +53,6 @@ def _read_humanevalfix(row: dict[str, Any]) -> RepairProblem:
         row["test"].strip() + "\n",
         row["entry_point"],
         row["prompt"] + row["canonical_solution"],
-        f"{data}, {row.get('bug_type', '')}",
     )
 
 
@@ -69,9 +64,7 @@ def _read_quixbugs(row: dict[str, Any]) -> RepairProblem:
         if _SLOW_TESTS.get(name) not in arguments[:1]
     ]
     correct = row["correct"].strip("\n") + "\n"
-    return RepairProblem(
-        f"quixbugs/{name}", code, "\n".join(tests) + "\n", name, correct, "quixbugs"
-    )
+    return RepairProblem(f"quixbugs/{name}", code, "\n".join(tests) + "\n", name, correct)
 
 
 def _format_quixbugs_test(name: str, code: str, arguments: Sequence[Any], result: Any) -> str:

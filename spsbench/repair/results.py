@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from spsbench.results import Ordinal, SampledRun, Timestamp, TrialLine
+from spsbench.results import Ordinal, RunLine, Timestamp, TrialLine
 
 Condition = Literal[
     "trace", "test", "neither", "rationale",
@@ -38,7 +38,7 @@ class RepairSettings:
 
     calls: int = 1
     tokens: int | None = None
-    """Input and output tokens of all calls in a repair; no call is made once they are used up."""
+    """Input and output tokens of all calls in a repair, if njc 0.2 limited them."""
     reply_tokens: int = 1024
     """The maximum length of a reply."""
     temperature: float | None = None
@@ -94,10 +94,15 @@ class RepairResult(RepairTrial):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RepairRun(SampledRun):
+class RepairRun(RunLine):
     """One start of the command on a file."""
 
     kind: Literal["repair run"] = "repair run"
+    sample: int | None
+    """The number of problems drawn at random; None for all."""
+    seed: int
+    strata: str = ""
+    """The property of which the sample of an earlier version has its share."""
     data: Mapping[str, str]
     """The names of the data files, and the first digits of their SHA-256."""
     problems: int

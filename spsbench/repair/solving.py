@@ -1,4 +1,4 @@
-"""One repair: a model corrects a program until its tests pass or the budget is used up.
+"""One repair: a model corrects a program, whose tests then run.
 
     execute_repair(RepairJob(trial, problem, settings, base_url)) -> RepairResult(passed=True, ...)
 
@@ -21,14 +21,14 @@ from typing import Any
 from njc.measure.repair.annotate import remove_step_comments
 from njc.measure.repair.reply import complete_program, find_program, read_rationale
 from njc.measure.repair.testing import FailedTests, PassedTests, TestOutcome, run_tests
-from njc.static.generate import TEMPERATURE_STEP, GenerationCost
+from njc.static.generate import GenerationCost
 from njrt.errors import ModelError, RejectedRequestError
 from njrt.messages import Request, UserMessage
 from njrt.models.model import Model
 from njrt.testing import Scripted
 from spsbench import flags
 from spsbench.journal import naming, read_data_file
-from spsbench.repair.problems import STRATA, RepairProblem, parse_repair_problems
+from spsbench.repair.problems import RepairProblem, parse_repair_problems
 from spsbench.repair.prompt import SYSTEM_PROMPT, make_repair_prompt
 from spsbench.repair.results import (
     ASKED,
@@ -41,7 +41,6 @@ from spsbench.repair.results import (
 )
 from spsbench.repair.table import format_tables
 from spsbench.results import InputError, Results
-from spsbench.sampling import draw_sample
 from spsbench.script import SCRIPTED
 from spsbench.trials.answering import load_model
 from spsbench.trials.experiment import Experiment, run_experiment
@@ -66,46 +65,32 @@ class RepairJob:
         seconds = self.settings.test_seconds
         return run_tests(program, self.problem.tests, seconds, traces=traces)
 
-    def make_request(self, failure: FailedTests, turn: int) -> Request:
-        """Return the request for the corrected program, each warmer than the one before."""
-        temperature = self.settings.temperature
-        if temperature is not None:
-            # Small models repeat themselves at an unchanged temperature.
-            raised = temperature + (turn - 1) * TEMPERATURE_STEP
-            temperature = min(max(1.0, temperature), raised)
+    def make_request(self, failure: FailedTests) -> Request:
+        """Return the request for the corrected program."""
         return Request(
             SYSTEM_PROMPT,
             (UserMessage(make_repair_prompt(self.trial.condition, self.problem.code, failure)),),
-            temperature=temperature,
+            temperature=self.settings.temperature,
             max_reply_tokens=self.settings.reply_tokens,
             timeout=self.seconds,
             place=self.problem.name,
-            turn=turn,
         )
 
 
 def repair_program(
     job: RepairJob, model: Model
 ) -> tuple[tuple[RepairReply, ...], GenerationCost, bool]:
-    """Ask until a program passes, or the calls or tokens are used up; return whether one passes."""
-    settings, cost = job.settings, GenerationCost()
-    outcome = failure = job.evaluate(job.problem.code)
-    replies: list[RepairReply] = []
-    while (
-        isinstance(failure, FailedTests)
-        and isinstance(outcome, FailedTests)
-        and len(replies) < settings.calls
-        and (settings.tokens is None or cost.input + cost.output < settings.tokens)
-    ):
-        reply = model.ask(job.make_request(failure, len(replies) + 1))
-        cost = cost.add_reply(reply)
-        text = reply.message.text
-        code = remove_step_comments(find_program(text, job.problem.entry_point))
-        if code:
-            outcome = job.evaluate(code)
-        verdict = str(outcome) if code else "no code"
-        replies.append(RepairReply(read_rationale(text), code, verdict))
-    return tuple(replies), cost, isinstance(outcome, PassedTests)
+    """Ask once, if a program fails its tests; return the reply, and whether the tests pass."""
+    failure = job.evaluate(job.problem.code)
+    if isinstance(failure, PassedTests):
+        return (), GenerationCost(), True
+    reply = model.ask(job.make_request(failure))
+    text = reply.message.text
+    code = remove_step_comments(find_program(text, job.problem.entry_point))
+    outcome = job.evaluate(code) if code else failure
+    verdict = str(outcome) if code else "no code"
+    replies = (RepairReply(read_rationale(text), code, verdict),)
+    return replies, GenerationCost().add_reply(reply), isinstance(outcome, PassedTests)
 
 
 def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> RepairResult | LostTrial:
@@ -164,6 +149,8 @@ def list_differences(run: RepairRun, found: Results) -> Iterator[str]:
     for earlier in found.select(RepairRun):
         if earlier.model == run.model and earlier.settings != run.settings:
             yield f"repairs by {earlier.model} with another budget ({earlier.settings})"
+        if earlier.strata != run.strata:
+            yield "repairs of a sample that an earlier version drew"
         for name, digest in earlier.data.items():
             if run.data.get(name, digest) != digest:
                 yield f"repairs of another {name}"
@@ -177,21 +164,25 @@ def repair_problems(values: Mapping[str, Any]) -> int:
     out = values["out"]
     problems, digests = read_problems(values["data"])
     run = _build_run(values, len(problems), digests)
-    uniform = Random(values["seed"]).random
-    chosen = draw_sample(
-        problems.values(), lambda each: each.name, lambda each: each.kind, values["sample"], uniform
-    )
+    drawn = draw_sample(problems, values["sample"], values["seed"])
 
     def refuse(found: Results) -> None:
         for difference in list_differences(run, found):
             raise InputError(f"{out} has {difference}; name another file by --out")
 
     base_url = os.environ.get("NJC_BASE_URL")
-    jobs = list_jobs(run, chosen, values["seconds"], base_url)
+    jobs = list_jobs(run, [problems[name] for name in drawn], values["seconds"], base_url)
     repairs = Experiment(
         "repairs", out, REPAIR_KINDS, jobs, execute_repair, run, (), run.jobs, refuse
     )
     return run_experiment(repairs, format_tables)
+
+
+def draw_sample(names: Iterable[str], size: int | None, seed: int) -> list[str]:
+    """Return a random sample of names, the first ones of any larger sample with this seed."""
+    drawn = sorted(names)
+    Random(seed).shuffle(drawn)
+    return drawn[:size]
 
 
 def read_problems(paths: Iterable[Path]) -> tuple[dict[str, RepairProblem], dict[str, str]]:
@@ -212,14 +203,13 @@ def _build_run(values: Mapping[str, Any], size: int, digests: dict[str, str]) ->
     """Return the requested run on a data set of this size."""
     flags.require_model(values["model"])
     conditions: Any = flags.list_names(values["conditions"], ASKED, "condition")
-    settings = ("calls", "tokens", "reply_tokens", "temperature", "test_seconds")
+    settings = ("reply_tokens", "temperature", "test_seconds")
     return RepairRun(
         conditions=conditions,
         settings=RepairSettings(**{name: values[name] for name in settings}),
         data=digests,
         problems=size,
         rationales="",
-        strata=STRATA,
         **{name: values[name] for name in ("model", "samples", "sample", "seed", "note")},
         **describe_start(values["jobs"], "processes"),
     )

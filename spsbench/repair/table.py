@@ -17,7 +17,6 @@ from spsbench.report.document import (
     ResultsReport,
     Table,
     format_facts,
-    format_sample,
     format_table,
     list_run_facts,
 )
@@ -71,6 +70,18 @@ def format_tables(found: Results) -> str:
     return "\n\n".join(map(format_table, list_tables(found.select(RepairResult))))
 
 
+def format_sample(asked: int, runs: Sequence[RepairRun]) -> str:
+    """Return the size of a sample and how it was drawn: `12 of 195 problems, drawn with seed 1`."""
+    problems = runs[0].problems
+    if asked >= problems:
+        return f"all {problems} problems"
+    draws = (
+        f"seed {run.seed}" + (f", with its share of each {run.strata}" if run.strata else "")
+        for run in runs
+    )
+    return f"{asked} of {problems} problems, drawn with {' and '.join(dict.fromkeys(draws))}"
+
+
 def list_facts(found: Results) -> Facts:
     """Return the places, times and settings of the repairs."""
 
@@ -78,7 +89,7 @@ def list_facts(found: Results) -> Facts:
         settings, results = run.settings, found.select(RepairResult)
         data = ", ".join(f"{name} (sha256 {digest})" for name, digest in run.data.items())
         asked = {result.problem for result in results if result.model == run.model}
-        drawn = format_sample(len(asked), run.problems, "problems", alike)
+        drawn = format_sample(len(asked), alike)
         temperature = (
             "the vendor's" if settings.temperature is None else f"{settings.temperature:g}"
         )

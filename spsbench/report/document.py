@@ -17,7 +17,7 @@ from typing import TypeVar
 import click
 
 from spsbench.journal import compute_digest, read_results_file
-from spsbench.results import Results, RunLine, SampledRun, group_by
+from spsbench.results import Results, RunLine, group_by
 
 RunT = TypeVar("RunT", bound=RunLine)
 Facts = Iterable[tuple[str, str]]
@@ -109,17 +109,6 @@ def list_run_facts(
                 found.setdefault(name, {})[text] = None
         yield from ((name, "; ".join(texts)) for name, texts in found.items())
         yield "Machine", describe_machines(alike, noun)
-
-
-def format_sample(asked: int, population: int, noun: str, runs: Iterable[SampledRun]) -> str:
-    """Return the size of a sample and how it was drawn: `12 of 195 problems, drawn with seed 1`."""
-    if asked >= population:
-        return f"all {population} {noun}"
-    draws = (
-        f"seed {run.seed}" + (f", with its share of each {run.strata}" if run.strata else "")
-        for run in runs
-    )
-    return f"{asked} of {population} {noun}, drawn with {' and '.join(dict.fromkeys(draws))}"
 
 
 def describe_versions(run: RunLine) -> str:

@@ -31,7 +31,7 @@ def spent(here: Workplace, monkeypatch: pytest.MonkeyPatch) -> Workplace:
 
 def test_the_table(spent: Workplace) -> None:
     lines = [line.split() for line in spent.njc("store", "usage").stdout.splitlines()]
-    head, *rows = lines
+    head, _, *rows = lines
     assert head == ["budget", "per", "period", "spent", "tokens", "calls"]
     assert [(*row[:2], *row[3:]) for row in rows if row[1] == "day"] == [
         ("acme", "day", "$0.2500", "1,200", "1"),
@@ -51,7 +51,7 @@ def test_small_amounts_have_all_their_digits(
     reply = Reply(ModelMessage("3"), usage=Usage(1000, 200, 0, usd))
     with njrt.using(model=Scripted([reply]), budget="usd=1 per=total"):
         njrt.llm("How many?")
-    (_, row) = here.njc("store", "usage").stdout.splitlines()
+    (_, _, row) = here.njc("store", "usage").stdout.splitlines()
     assert row.split()[3] == shown
 
 

@@ -18,17 +18,14 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from njrt.errors import ConfigurationError, NaturalError
-
-if TYPE_CHECKING:
-    from njc.debug.trace_view.tables import TableColumn
 
 _SEVERITY = re.compile(r"\b(?:(error)|(warning)|(help|note|hint))(\[NJ\d+\])?: ")
 _CARET = re.compile(r"^( +\|[ \t]*)(\^+)$", re.MULTILINE)
@@ -72,13 +69,6 @@ class Console:
         """Print a note about a file."""
         if self.verbosity > 0:
             click.echo(text, err=True)
-
-    def table(self, columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> None:
-        """Print a table, as wide as the terminal."""
-        from njc.debug.trace_view.tables import format_table
-
-        for line in format_table(columns, rows, get_output_width()):
-            print_result(line)
 
 
 def print_result(line: str) -> None:

@@ -21,7 +21,6 @@ from typing import Any, TextIO, cast
 import click
 
 from njc.commands.terminal.console import Console
-from njc.debug.trace_view.tables import cut_text
 from njrt.events import Asked, Began, Ended, Event, Replied, Unanswered
 from njrt.log.listeners import add_listener
 from njrt.values.rendering.writer import escape_unprintable
@@ -98,7 +97,7 @@ class StatusLine:
                     self._watch_streams()
                 self._is_painted = True
                 width = shutil.get_terminal_size().columns - 1
-                self._write(cut_text(self.describe(time.monotonic()), width))
+                self._write(self.describe(time.monotonic())[:width])
 
     def describe(self, now: float) -> str:
         run, began = next(iter(self._calls.items()))

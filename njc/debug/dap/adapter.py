@@ -31,7 +31,7 @@ from njc.debug.dap.requests import (
     write_message,
 )
 from njc.debug.dap.stop_view import StopView, choose_stop_reason, describe_failure
-from njc.debug.lines.commands import EditWanted, Said, find_command, run_command
+from njc.debug.lines.commands import Said, find_command, run_command
 from njc.debug.lines.session import DebugSession
 from njc.debug.timeline.channel import ChannelClosedError, RunControlError
 from njc.debug.timeline.happenings import (
@@ -70,8 +70,7 @@ class Adapter:
         self._launch: requests.LaunchArguments | None = None
         self._breakpoints = BreakpointSets()
         self._opened_view: StopView | None = None
-        self._stop: Stopped | None = None
-        self._has_diverged = self._is_first_stop = False
+        self._is_first_stop = False
         self._is_done = self._is_terminating = self._has_terminated = False
         self._divergence = ""
         """Text of the difference that the program is stopped for; empty for none."""
@@ -154,7 +153,6 @@ class Adapter:
             "setVariable": (requests.SetVariableArguments, self._look(StopView.set_variable)),
             "evaluate": (requests.EvaluateArguments, self._evaluate),
             "source": (requests.SourceArguments, self._look(StopView.get_source)),
-            "exceptionInfo": (none, self._describe_exception),
             "next": (none, lambda _: self._move(RunController.step_over)),
             "stepIn": (none, lambda _: self._move(RunController.step_into)),
             "stepOut": (none, lambda _: self._move(RunController.step_out)),
@@ -260,17 +258,6 @@ class Adapter:
             text = self._run.evaluate(expression).text
         return {"result": text, "variablesReference": 0}
 
-    def _describe_exception(self, _: requests.Arguments) -> Any:
-        if self._stop is None or (step := self._stop.step) is None:
-            raise RequestError("the program is not stopped at a failure")
-        if self._divergence:
-            return {
-                "exceptionId": "divergence",
-                "description": self._divergence,
-                "breakMode": "always",
-            }
-        return describe_failure(self._run.timeline[: step.number + 1], self._stop.reason)
-
     # ── moving ───────────────────────────────────────────────────────────────────────────────────
 
     def _move(
@@ -285,7 +272,7 @@ class Adapter:
         entry = self._view.get_frame(arguments.frame_id).entry
         if entry is None:
             raise RequestError("only a natural block can be started again")
-        return self._move(lambda run: run.run_to(entry))
+        return self._move(lambda run: run.go_back_to(entry))
 
     # ── what happens in the program ──────────────────────────────────────────────────────────────
 
@@ -306,7 +293,7 @@ class Adapter:
             case OutputWritten(stream=stream, text=text):
                 self._send_output(stream, text)
             case Diverged():
-                self._has_diverged, self._divergence = True, str(happening)
+                self._divergence = str(happening)
                 self._send_output("important", f"{happening}\n")
             case Noticed(text=text):
                 self._send_output("important", f"{text}\n")
@@ -316,19 +303,19 @@ class Adapter:
                 assert_never(happening)
 
     def _report_stop(self, stopped: Stopped) -> None:
-        self._stop = stopped
         self._view.forget()
-        has_diverged, self._has_diverged = self._has_diverged, False
-        self._divergence = self._divergence if has_diverged else ""
+        divergence, self._divergence = self._divergence, ""
         self._has_terminated = False
         is_wanted = "divergence" in self._breakpoints.filters
-        if has_diverged and stopped.reason == "pause" and not is_wanted:
+        if divergence and stopped.reason == "pause" and not is_wanted:
             self._run.run_on()
             return
         is_entry, self._is_first_stop = self._is_first_stop, False
-        reason = "exception" if has_diverged else choose_stop_reason(stopped.reason, is_entry)
-        text = "the run diverges" if has_diverged else stopped.reason
-        self._send_stopped(reason=reason, description=text, text=text)
+        reason, words = choose_stop_reason(stopped.reason, is_entry), stopped.reason
+        text = words if reason != "exception" else describe_failure(self._run.timeline)
+        if divergence:
+            reason, words, text = "exception", "the run diverges", divergence
+        self._send_stopped(reason=reason, description=words, text=text)
 
     def _confirm_stop(self) -> None:
         """Report the stop again to a client that believes the program is running."""
@@ -341,7 +328,7 @@ class Adapter:
         return bool(self._launch and self._launch.stop_at_end and not self._is_terminating)
 
     def _report_end(self, ended: ProgramEnded) -> None:
-        self._has_diverged, self._divergence = False, ""
+        self._divergence = ""
         if ended.error:
             self._send_output("console", f"{ended.error}\n")
         if self._stops_at_end:
@@ -370,12 +357,12 @@ class Adapter:
         write_message(self._outgoing, {"seq": next(self._sequence), **message})
 
 
-_NAMES = ("reject", "edit", "abort", "accept", "live")
-HELP = (
-    "\n".join(f"/{find_command(name)}" for name in _NAMES)
-    + """
-NAME                       evaluate an expression over the variables of the block
-In TEXT, \\n is a new line; `/edit` alone shows the text."""
+_NAMES = ("reject", "edit", "abort", "live")
+HELP = "\n".join(
+    (
+        *(f"/{find_command(name)}" for name in _NAMES),
+        "NAME                       evaluate an expression over the variables of the block",
+    )
 )
 
 
@@ -386,11 +373,5 @@ def run_console_command(run: RunController, line: str) -> str:
         return HELP
     if name not in _NAMES:
         raise RunControlError(f"there is no command `/{name}`; `/help` lists them")
-    words = words.replace("\\n", "\n") if name == "edit" else words
-    match run_command(DebugSession(run), f"{name} {words}"):
-        case Said(lines=lines):
-            return "\n".join(lines)
-        case EditWanted(text=text):
-            return text
-        case _:
-            return ""
+    result = run_command(DebugSession(run), f"{name} {words}")
+    return "\n".join(result.lines) if isinstance(result, Said) else ""

@@ -8,7 +8,7 @@ view.list_variables(...)     {"variables": [{"name": "total", "type": "int", "va
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, assert_never
 
 from njc.debug.dap import requests
@@ -56,16 +56,12 @@ def choose_stop_reason(reason: str, is_entry: bool = False) -> str:
     return words.get(kind, "breakpoint")
 
 
-def describe_failure(steps: Sequence[Step], reason: str) -> Mapping[str, str]:
-    """Return the `exceptionInfo` response: the last refusal or error, else why the run stopped."""
-    failed = next((step for step in reversed(steps) if step.is_refused or step.error), None)
-    if failed is None and choose_stop_reason(reason) != "exception":
-        raise RequestError("the program is not stopped at a failure")
-    text = (failed or steps[-1]).error or (failed or steps[-1]).result
-    name = "refusal" if failed is not None else reason.partition(" ")[0]
-    if failed is not None and failed.error:
-        name = failed.error.partition(":")[0]
-    return {"exceptionId": name, "description": text, "breakMode": "always"}
+def describe_failure(steps: Sequence[Step]) -> str:
+    """Return the last refusal or error in words."""
+    failed = (
+        step.error or step.result for step in reversed(steps) if step.is_refused or step.error
+    )
+    return next(failed, "")
 
 
 @record

@@ -2,7 +2,6 @@
 
     run_command(session, "b variable total")     Said(("breakpoint 1: variable total",))
     run_command(session, "c")                    Moved(): the program runs; wait until it stops
-    run_command(session, "edit")                 EditWanted("total = 3"): the user writes it anew
 
 An impossible command raises `RunControlError`, with a one-line message.
 """
@@ -11,8 +10,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable
 
 from njc.compiler.frontend.prompt_references import NAME
 from njc.debug.lines.session import DebugSession, number_lines
@@ -21,6 +19,7 @@ from njc.debug.lines.stop_report import (
     StopReport,
     clean_text,
     describe_stop,
+    make_stop_report,
     summarize_step,
 )
 from njc.debug.timeline.breakpoints import (
@@ -30,7 +29,7 @@ from njc.debug.timeline.breakpoints import (
     read_number,
 )
 from njc.debug.timeline.channel import RunControlError
-from njc.debug.timeline.effect_text import format_effect, read_effect_text
+from njc.debug.timeline.effect_text import read_effect_text
 from njc.debug.timeline.run_controller import RunController
 from njc.debug.timeline.steps import Step
 from njrt.data.records import record
@@ -51,18 +50,11 @@ class Moved:
 
 
 @record
-class EditWanted:
-    """Let the user edit a text, then call `edit_effect`."""
-
-    text: str
-
-
-@record
 class QuitWanted:
     """End the debugger."""
 
 
-CommandResult = Said | Moved | EditWanted | QuitWanted
+CommandResult = Said | Moved | QuitWanted
 Serve = Callable[[DebugSession, str], CommandResult]
 
 
@@ -97,13 +89,6 @@ def run_command(session: DebugSession, line: str) -> CommandResult:
     return command.serve(session, words)
 
 
-def edit_effect(session: DebugSession, text: str) -> Said:
-    """Replace the pending effect with the effect in `text`."""
-    step = get_effect(session)
-    session.run.edit_effect(read_effect_text(step.effect or {}, text))
-    return Said(("the edited effect will be performed",))
-
-
 def get_step(session: DebugSession) -> Step:
     """Return the step before which the run is stopped; raises RunControlError if it is not."""
     step = session.run.step if session.run.state == "stopped" else None
@@ -116,7 +101,7 @@ def get_step(session: DebugSession) -> Step:
 def get_report(session: DebugSession) -> StopReport:
     """Return a report of the stop; raises RunControlError if the run is not stopped."""
     get_step(session)
-    report = session.make_report()
+    report = make_stop_report(session.run)
     assert report is not None, "there is a step"
     return report
 
@@ -145,10 +130,10 @@ def move(movement: Callable[[RunController], None], back: bool = False) -> Serve
 
 
 def go_to(session: DebugSession, words: str) -> CommandResult:
-    """Go to a step, forward or back."""
+    """Go back to a step."""
     if (number := read_number(words)) is None:
         raise RunControlError(f"`goto {words}`: write the number of a step, such as goto 12")
-    session.run.run_to(number)
+    session.run.go_back_to(number)
     return Moved()
 
 
@@ -274,15 +259,14 @@ def set_variable(session: DebugSession, words: str) -> CommandResult:
         raise RunControlError("write what to set: set NAME = EXPRESSION")
     get_step(session)
     variable = session.run.set_variable(match[1], match[2])
-    session.make_report()  # so that the variables at this stop include this one
     return Said((f"{match[1]}: {clean_text(variable.text)}",))
 
 
 def edit(session: DebugSession, words: str) -> CommandResult:
-    """Change the pending effect to `words`, or in an editor if there are no words."""
-    step = get_effect(session)
-    effect = session.run.history.find_decision(step.number).get("effect", step.effect) or {}
-    return edit_effect(session, words) if words else EditWanted(format_effect(effect))
+    """Replace the pending effect with the effect in `words`, where `\\n` is a new line."""
+    effect = get_effect(session).effect or {}
+    session.run.edit_effect(read_effect_text(effect, words.replace("\\n", "\n")))
+    return Said(("the edited effect will be performed",))
 
 
 def decide(act: Callable[[RunController, str], None], said: str) -> Serve:
@@ -303,29 +287,15 @@ def go_live(session: DebugSession, words: str) -> CommandResult:
     return Said(("a model is asked from here on where nothing is recorded",))
 
 
-def save_recording(session: DebugSession, words: str) -> CommandResult:
-    """Write the recording of the run to a file."""
-    try:
-        session.run.save_recording(Path(words))
-    except OSError as error:
-        raise RunControlError(f"{words}: {error.strerror or error}") from None
-    return Said((f"the recording of this run is in {words}",))
-
-
 # ── the debugger itself ─────────────────────────────────────────────────────
 
 
 def show_help(session: DebugSession, words: str) -> CommandResult:
-    """Return the help for all commands, or for one."""
-    return Said(tuple(format_help([find_command(words)] if words else COMMANDS)))
-
-
-def format_help(commands: Iterable[DebugCommand]) -> list[str]:
     """Return a line for each command, and the forms of breakpoints."""
     forms = textwrap.wrap(
         f"breakpoints: {BREAKPOINT_FORMS}", 72, break_on_hyphens=False, subsequent_indent="    "
     )
-    return [f"    {line}".rstrip() for line in (*map(str, commands), "", *forms)]
+    return Said(tuple(f"    {line}".rstrip() for line in (*map(str, COMMANDS), "", *forms)))
 
 
 def find_command(name: str) -> DebugCommand:
@@ -352,7 +322,6 @@ _run_back = move(RunController.run_back, back=True)
 _restart = move(RunController.restart, back=True)
 _reject = decide(RunController.reject_effect, "the effect will be refused")
 _abort = decide(RunController.abort_effect, "the block will end with an error")
-_accept = decide(lambda run, words: run.accept_effect(), "the effect will be performed")
 
 COMMANDS = (
     DebugCommand("s", "", "the next step, into called blocks", _into, True),
@@ -363,7 +332,7 @@ COMMANDS = (
     DebugCommand("N", "", "back one step of this block", _back_over, True),
     DebugCommand("R", "", "back to the entry of this block", _back_out, True),
     DebugCommand("C", "", "back to the breakpoint before, or the start", _run_back, True),
-    DebugCommand("goto", "STEP", "forward or back to a step", go_to),
+    DebugCommand("goto", "STEP", "back to a step", go_to),
     DebugCommand("restart", "", "from the start, without changes", _restart),
     DebugCommand("l", "", "the prompt, the source around", list_source),
     DebugCommand("e", "", "the effect", show_effect),
@@ -375,12 +344,10 @@ COMMANDS = (
     DebugCommand("b", "[BREAKPOINT]", "set a breakpoint; list them", add_breakpoint),
     DebugCommand("cl", "[NUMBER]", "remove a breakpoint, or all", clear_breakpoints),
     DebugCommand("set", "NAME = EXPRESSION", "change a variable", set_variable),
-    DebugCommand("edit", "[TEXT]", "change the effect before it is performed", edit),
+    DebugCommand("edit", "TEXT", "change the effect; `\\n` is a new line", edit),
     DebugCommand("reject", "WORDS", "refuse the effect; the model is answered WORDS", _reject),
     DebugCommand("abort", "[WORDS]", "end the block with an error", _abort),
-    DebugCommand("accept", "", "take edit, reject or abort back", _accept),
     DebugCommand("live", "", "ask a model where nothing is recorded", go_live),
-    DebugCommand("save", "FILE", "save the recording of this run", save_recording),
-    DebugCommand("h", "[COMMAND]", "this list", show_help),
+    DebugCommand("h", "", "this list", show_help),
     DebugCommand("q", "", "end the program and the debugger", lambda _, words: QuitWanted()),
 )

@@ -2,7 +2,6 @@
 
     (njc) n                          step over
     > prog.py:4 line, depth 0
-    (njc) set n = 3                  later answers start from this value
     (njc) check                      run the program, take the same steps, and continue from there
 
 `open_predictor` loads a plug-in: a module with a function of the same name, which takes a file, if
@@ -36,7 +35,6 @@ HELP = (
     "S N R         the same, back: to the state before, over it, to the call of this function",
     "b LINE, c     choose a line; continue until it is about to run",
     "p             show the state with all functions",
-    "set NAME = VALUE   change a variable here; later answers start from it",
     "check         run the program, take the same steps, and compare; continue from its state",
     "q             quit",
 )
@@ -74,9 +72,6 @@ class Predictor(Protocol):
     ) -> PredictedState | None:
         """Return the state that an action leads to; None at the end of the program."""
 
-    def replace(self, state: Any, name: str, text: str) -> PredictedState:
-        """Return the state with another value for a variable."""
-
     def run(self, file: Path, source: str, call: str, steps: Any) -> PredictedState | None:
         """Run a call, take steps, and return the state reached."""
 
@@ -109,8 +104,6 @@ class PredictedSession:
     call: str
     state: PredictedState | None = None
     steps: Steps = ()
-    has_changes: bool = False
-    """Whether a variable has been set."""
     stop: int | None = None
 
     def start(self) -> list[str]:
@@ -128,10 +121,6 @@ class PredictedSession:
                     return [f"`c` continues until line {self.stop}"]
                 case "c" if self.stop is None:
                     return ["choose a line first: b LINE"]
-                case "set":
-                    if not self.set_variable(*map(str.strip, rest.partition("=")[::2])):
-                        return ["set NAME = VALUE, before the end of the program"]
-                    return list(self._describe(self.state))
                 case "check":
                     return self.check()
                 case _ if name in ACTIONS and not rest:
@@ -145,18 +134,8 @@ class PredictedSession:
             return [f"no answer: {problem}"]
         return list(HELP)
 
-    def set_variable(self, name: str, text: str) -> bool:
-        """Set a variable unless the program has ended; raises ValueError for an unreadable text."""
-        if self.state is None or not name or not text:
-            return False
-        self.state = self.predictor.replace(self.state, name, text)
-        self.has_changes = True
-        return True
-
     def check(self) -> list[str]:
         """Compare the state with the executed one, which replaces a wrong prediction."""
-        if self.has_changes:
-            return ["a variable was set: such a run cannot be made to compare; see --call"]
         actual = self.predictor.run(self.file, self.source, self.call, self.steps)
         if actual == self.state:
             return ["right: running the program leads to this state"]

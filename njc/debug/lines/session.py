@@ -27,23 +27,16 @@ from njc.debug.timeline.happenings import (
     Stopped,
 )
 from njc.debug.timeline.run_controller import RunController
-from njc.debug.timeline.steps import Variables
 
 
 @dataclass(slots=True)
 class DebugSession:
-    """A run in the debugger (state: variables at stops, unfinished lines, the last command)."""
+    """A run in the debugger (state: unfinished lines, the last command)."""
 
     run: RunController
     last_command: str = ""
-    seen: dict[int, Variables] = field(default_factory=dict)
-    """The variables at the stops so far, with the user's changes."""
     _partial: dict[str, str] = field(default_factory=dict)
     """The unfinished line of each output stream."""
-
-    def make_report(self) -> StopReport | None:
-        """Return a report of the stop, whose variables are kept; None if the run has ended."""
-        return make_stop_report(self.run, self.seen)
 
     def take(self, happening: Happening) -> list[str]:
         """Return what has happened as lines; output is returned line by line."""
@@ -59,7 +52,7 @@ class DebugSession:
             case Noticed(text=text):
                 lines.append(f"note: {clean_text(text)}")
             case Stopped(reason=reason):
-                report = self.make_report()
+                report = make_stop_report(self.run)
                 lines += describe_report(report, reason) if report is not None else ()
             case ProgramEnded():
                 lines += describe_end(happening)

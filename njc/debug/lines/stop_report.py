@@ -1,6 +1,6 @@
 """A stop as data, for the debugger's commands.
 
-    report = make_stop_report(run, {})
+    report = make_stop_report(run)
     report.title           "citations.njpy:10, step 1: before Run"
     report.variables       (VariableRow("total", "int = 12", before="int = 0", mark="changed"), ...)
 
@@ -94,19 +94,13 @@ class StopReport:
     """The messages added in the last turn up to the stop, and the model's reply."""
 
 
-def make_stop_report(run: RunController, seen: dict[int, Variables]) -> StopReport | None:
-    """Return a report of the stop; None if the run has ended.
-
-    `seen` holds the variables at earlier stops, with the user's changes; this stop is added to it.
-    """
+def make_stop_report(run: RunController) -> StopReport | None:
+    """Return a report of the stop; None if the run has ended."""
     step = run.step
     if step is None:
         return None
     last = find_last_step(run.timeline, step)
     texts = {variable.name: variable.text for variable in run.variables()}
-    for number in [number for number in seen if number > run.position]:
-        del seen[number]
-    seen[run.position] = texts
     effect = run.history.find_effect(step)
     step = replace(step, effect=effect)
     decision = run.history.find_decision(step.number).get("decision", "")
@@ -114,7 +108,7 @@ def make_stop_report(run: RunController, seen: dict[int, Variables]) -> StopRepo
         step,
         describe_stop(step) + _DECISIONS.get(decision, ""),
         show_source(step, run.folders),
-        tuple(list_variable_rows(run.timeline, step, last, texts, seen)),
+        tuple(list_variable_rows(last, texts)),
         describe_result(last) if last is not None else "",
         clean_text(format_effect(effect)) if effect is not None else "",
         clean_text(format_turn(find_asked_step(run.timeline, step))),
@@ -174,30 +168,17 @@ def find_last_step(timeline: Timeline, step: Step) -> Step | None:
     return found if found is not None and found.kind == "effect" else None
 
 
-def list_variable_rows(
-    timeline: Timeline,
-    step: Step,
-    last: Step | None,
-    texts: Variables,
-    seen: Mapping[int, Variables],
-) -> Iterator[VariableRow]:
-    """Yield the variables; those changed by the last step or by the user come first."""
-    known = timeline.variables_before(step.number) if step.kind != "enter" else {}
-    changed = set(last.changes if last is not None else ())
-    before = {name: text for name, text in known.items() if name not in changed}
-    if last is not None:
-        before |= timeline.variables_before(last.number)
-        before |= seen.get(last.number, {})
-    touched = changed | {name for name, text in texts.items() if known.get(name, text) != text}
+def list_variable_rows(changed_by: Step | None, texts: Variables) -> Iterator[VariableRow]:
+    """Yield the variables; those that a step has changed come first."""
+    changes = changed_by.changes if changed_by is not None else {}
+    before = changed_by.before if changed_by is not None else {}
     rows = []
-    for name in (*texts, *(touched - texts.keys())):
-        old = clean_text(before.get(name, ""))
+    for name in (*texts, *(changes.keys() - texts.keys())):
         mark: VariableMark = ""
-        if name not in texts:
-            mark = "gone"
-        elif name in touched and before.get(name) != texts[name]:  # otherwise the user has set it
-            mark = "changed" if name in before else "new"
-        rows.append(VariableRow(name, clean_text(texts.get(name, "")), old if mark else "", mark))
+        if name in changes:
+            mark = "gone" if name not in texts else "changed" if name in before else "new"
+        old = clean_text(before.get(name, ""))
+        rows.append(VariableRow(name, clean_text(texts.get(name, "")), old, mark))
     yield from sorted(rows, key=lambda row: not row.mark)
 
 

@@ -14,8 +14,8 @@ import queue
 import sys
 from contextlib import suppress
 
-from njc.debug.lines.commands import EditWanted, Moved, QuitWanted, Said, edit_effect, run_command
-from njc.debug.lines.session import DebugSession, number_lines
+from njc.debug.lines.commands import Moved, QuitWanted, Said, run_command
+from njc.debug.lines.session import DebugSession
 from njc.debug.lines.stop_report import clean_text
 from njc.debug.timeline.channel import ChannelClosedError
 from njc.debug.timeline.happenings import Happening, ProgramEnded, Stopped
@@ -25,7 +25,6 @@ with suppress(ImportError):  # as pdb: `input` recalls earlier lines by its keys
     import readline  # noqa: F401
 
 PROMPT = "(njc) "
-EDIT_PROMPT = "(edit) "
 
 
 def serve_lines(session: DebugSession, happenings: queue.SimpleQueue[Happening]) -> None:
@@ -36,8 +35,6 @@ def serve_lines(session: DebugSession, happenings: queue.SimpleQueue[Happening])
     while (line := read_command(PROMPT)) is not None:
         try:
             result = run_command(session, line)
-            if isinstance(result, EditWanted):
-                result = edit(session, result.text)
         except (NaturalError, ChannelClosedError) as error:
             say(f"error: {error}")
             continue
@@ -50,16 +47,6 @@ def serve_lines(session: DebugSession, happenings: queue.SimpleQueue[Happening])
                 return
             case _:
                 raise AssertionError(result)
-
-
-def edit(session: DebugSession, text: str) -> Said:
-    """Let the user write an effect."""
-    say("write the new effect, then `.` on its own line; an empty text keeps the old one. Now:")
-    say(*number_lines(clean_text(text)))
-    lines: list[str] = []
-    while (line := read_command(EDIT_PROMPT)) is not None and line != ".":
-        lines.append(line)
-    return edit_effect(session, "\n".join(lines)) if lines else Said(("not changed",))
 
 
 def show_happenings(session: DebugSession, happenings: queue.SimpleQueue[Happening]) -> None:

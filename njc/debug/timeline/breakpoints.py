@@ -161,17 +161,12 @@ def _read_target(kind: str, text: str) -> str | None:
         case "block" if text:
             file, _, line = text.rpartition(":")
             return text if file and read_number(line) is not None else None
-        case "effect":
-            effect = next((name for name in EFFECT_NAMES if name.lower() == text.lower()), "")
-            if text and not effect:
-                names = ", ".join(EFFECT_NAMES)
-                raise ValueError(f"there is no effect of the kind `{text}`; the kinds are {names}")
-            return effect
-        case "jump":
-            if text not in ("", *JUMP_NAMES):
-                names = ", ".join(JUMP_NAMES)
-                raise ValueError(f"there is no jump `{text}`; the jumps are {names}")
-            return text
+        case "effect" | "jump":
+            names = EFFECT_NAMES if kind == "effect" else JUMP_NAMES
+            name = next((name for name in names if name.lower() == text.lower()), "")
+            if text and not name:
+                raise ValueError(f"there is no {kind} `{text}`; write one of: {', '.join(names)}")
+            return name
         case "variable":
             return text if text.isidentifier() else None
         case "block" | "refusal" | "type" | "limit" if not text:

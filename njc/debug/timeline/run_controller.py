@@ -62,8 +62,6 @@ class RunController:
         self._halted = threading.Event()
         self._is_going_back = self._has_ended_properly = False
         self._hits: list[int] = []
-        self._wanted: int | None = None
-        """The number of the step that the program runs to."""
         self._folder = tempfile.TemporaryDirectory(prefix="njc-debug-")
         recording = settings.recording or Path(self._folder.name) / "recording.jsonl"
         self._recording = recording.absolute()
@@ -102,17 +100,6 @@ class RunController:
         """Run to the next breakpoint, or to the end."""
         self._go("run")
 
-    def run_to(self, number: int) -> None:
-        """Go to a step, forward or back; if it is missing, to the next or the end with a notice."""
-        self._check_state("stopped", "ended")
-        if number <= self.position:
-            self._go_back(number)
-        elif self.state == "ended":
-            last = len(self.timeline) - 1
-            raise RunControlError(f"the program has no such step; it has steps 0 to {last}")
-        else:
-            self._go("to", number)
-
     def pause(self) -> None:
         """Stop at the next step."""
         if self.state == "running":
@@ -137,6 +124,12 @@ class RunController:
         self._folder.cleanup()
 
     # ── back ─────────────────────────────────────────────────────────────────────────────────────
+
+    def go_back_to(self, number: int) -> None:
+        """Go back to a step."""
+        if number > self.position:
+            raise RunControlError(f"step {number} is ahead; breakpoints stop there")
+        self._go_back(number)
 
     def step_back_into(self) -> None:
         """Go back one step, into called blocks."""
@@ -207,9 +200,6 @@ class RunController:
         """End the block with an error instead of performing the pending effect."""
         self._decide({"decision": "abort", "words": words or "aborted in the debugger"})
 
-    def accept_effect(self) -> None:
-        self._decide({"decision": "accept"})
-
     def go_live(self) -> None:
         """Ask a model from now on when no reply is recorded; copy a replay-only recording first."""
         self._check_state("stopped")
@@ -221,14 +211,6 @@ class RunController:
         self._recording, self._record_mode = copy, "new"
         self.history.forget_after(self.position)
         self._restore(self.position)
-
-    def save_recording(self, target: Path) -> None:
-        """Copy the recording, with the replies of this run, to a new file."""
-        if target.exists():
-            raise RunControlError(f"{target} exists already")
-        if not self._recording.exists():
-            raise RunControlError("nothing has been recorded yet")
-        shutil.copyfile(self._recording, target)
 
     # ── starting, going on, going back ───────────────────────────────────────────────────────────
 
@@ -270,14 +252,12 @@ class RunController:
     def _set_running(self) -> None:
         self._halted.clear()
         self._has_ended_properly = False
-        self._wanted = None
         self.state = "running"
 
-    def _go(self, mode: ModeKind, wanted: int | None = None) -> None:
+    def _go(self, mode: ModeKind) -> None:
         self._check_state("stopped")
         self._set_running()
-        self._wanted = wanted
-        self._program.channel.send(self._make_go(mode=mode, target=wanted))
+        self._program.channel.send(self._make_go(mode=mode))
 
     def _go_back(self, target: int | None) -> None:
         self._check_state("stopped", "ended")
@@ -286,7 +266,6 @@ class RunController:
         self.history.drop_edits(target)
         self._restore(target)
         if self.state == "stopped" and (step := self.step) is not None:
-            self._note_missing(target)
             self._report(Stopped(step, "back"))
 
     def _restore(self, target: int, scan: bool = False) -> None:
@@ -338,8 +317,6 @@ class RunController:
                 self.position = number
                 self._halt("stopped")
                 if not self._is_going_back and (step := self.step) is not None:
-                    if reason == "step":
-                        self._note_missing(self._wanted)
                     self._report(Stopped(step, reason))
             case {"answer": answer}:
                 self._answers.put(answer)
@@ -359,11 +336,6 @@ class RunController:
                     self._program.channel.send({"command": "pause"})
                     self._report(difference)
 
-    def _note_missing(self, wanted: int | None) -> None:
-        """Report that the wanted step does not exist, unless the program is there."""
-        if wanted is not None and wanted != self.position:
-            self._report(Noticed(f"there is no step {wanted}"))
-
     def _halt(self, state: ControlState) -> None:
         self.state = state
         self._halted.set()
@@ -376,8 +348,6 @@ class RunController:
             self._report(Diverged(missing, "end", missing.kind, "the end of the program"))
         self.position = len(self.timeline)
         is_going_back = self._is_going_back
-        if ended.code is not None and missing is None and not is_going_back:
-            self._note_missing(self._wanted)
         self._halt("ended")
         self._answers.put({"error": "the program has ended"})
         if not is_going_back or missing is not None:

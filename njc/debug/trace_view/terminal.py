@@ -1,35 +1,26 @@
 """Traces as text: a table of the runs, or the steps of one run.
 
-    run  block         came in      changed      calls  tokens     cost  seconds  refused  outcome
-      1  mail.njpy:14  mail='Tax?'  topic='tax'      1     215  $0.0002     1.02           completed
+    run  block         calls  tokens     cost  seconds  refused  outcome    came in      changed
+      1  mail.njpy:14      1     215  $0.0002     1.02           completed  mail='Tax?'  topic='tax'
 
 Texts from a trace are escaped, so that they cannot control the terminal.
 """
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from njc.debug.timeline.steps import Step
 from njc.debug.trace_view.index import RunSummary, Selection, TraceIndex
-from njc.debug.trace_view.tables import TableColumn, format_table
-from njc.project.report import format_count
+from njc.project.report import format_count, format_text_table
 from njrt.values.rendering.writer import escape_unprintable
 
 RUN_COLUMNS = (
-    TableColumn("run", is_number=True),
-    TableColumn("block", can_shrink=True),
-    TableColumn("came in", can_shrink=True, rank=6),
-    TableColumn("changed", can_shrink=True, rank=7),
-    TableColumn("model", rank=0),
-    TableColumn("calls", is_number=True, rank=2),
-    TableColumn("tokens", is_number=True, rank=4),
-    TableColumn("cost", is_number=True, rank=5),
-    TableColumn("seconds", is_number=True),
-    TableColumn("refused", is_number=True, rank=3),
-    TableColumn("outcome", can_shrink=True),
+    *("run", "block", "calls", "tokens", "cost", "seconds", "refused", "outcome", "came in"),
+    *("changed", "model"),
 )
+_TEXTS = (1, 7, 8, 9, 10)
+"""The columns that are left-aligned."""
 
 _MAX_DEPTH_SHOWN = 8
 
@@ -37,12 +28,13 @@ _MAX_DEPTH_SHOWN = 8
 def format_trace(
     index: TraceIndex, selection: Selection, width: int | None = None
 ) -> Iterator[str]:
-    """Yield the totals of the selected runs, and their table."""
+    """Yield the totals of the selected runs, and their table, cut at a width."""
     runs = [run for run in index.runs if selection.has(run)]
-    yield from _wrap(summarize_runs(runs, len(index.runs)), width)
+    yield summarize_runs(runs, len(index.runs))
     if runs:
         yield ""
-        yield from format_table(RUN_COLUMNS, [_make_run_row(run) for run in runs], width)
+        table = format_text_table(RUN_COLUMNS, [_make_run_row(run) for run in runs], _TEXTS)
+        yield from (line[:width] for line in table.split("\n"))
 
 
 def summarize_runs(runs: Sequence[RunSummary], of: int) -> str:
@@ -71,15 +63,15 @@ def _make_run_row(run: RunSummary) -> list[str]:
     return [
         f"{run.number}",
         _indent_place(run),
-        escape_unprintable(run.given),
-        escape_unprintable(run.changed),
-        escape_unprintable(run.model),
         f"{run.calls:,}",
         f"{run.tokens:,}" if run.tokens else "",
         format_cost(run.usd),
         f"{run.seconds:.2f}",
         f"{run.refusals:,}" if run.refusals else "",
         describe_outcome(run),
+        escape_unprintable(run.given),
+        escape_unprintable(run.changed),
+        escape_unprintable(run.model),
     ]
 
 
@@ -97,26 +89,24 @@ def describe_outcome(run: RunSummary) -> str:
     return escape_unprintable(f"{run.outcome} {run.error}".strip()) or "no end in the trace"
 
 
-def format_run(
-    run: RunSummary, steps: Iterable[Step], selection: Selection, width: int | None = None
-) -> Iterator[str]:
+def format_run(run: RunSummary, steps: Iterable[Step], selection: Selection) -> Iterator[str]:
     """Yield a run's steps: the model's code, its results, and the changed variables."""
     ending = f"{describe_outcome(run)} in {run.seconds:.2f} s"
-    yield from _wrap(f"run {run.number}, {escape_unprintable(run.place)}: {ending}", width)
+    yield f"run {run.number}, {escape_unprintable(run.place)}: {ending}"
     facts = [
         escape_unprintable(run.model),
         format_count(run.calls, "call"),
         format_count(run.tokens, "token"),
         format_cost(run.usd),
     ]
-    yield from _wrap(", ".join(filter(None, facts)), width)
+    yield ", ".join(filter(None, facts))
     for number, step in enumerate(steps):
         if selection.has(step):
             yield ""
-            yield from format_step(number, step, width)
+            yield from format_step(number, step)
 
 
-def format_step(number: int, step: Step, width: int | None) -> Iterator[str]:
+def format_step(number: int, step: Step) -> Iterator[str]:
     """Yield a step's lines: a head, its code, changes (`=`), prints (`|`), and the result (`>`)."""
     seconds = step.call_seconds + (step.seconds if step.kind != "exit" else 0.0)
     source = step.call.source if step.call else ""
@@ -130,27 +120,18 @@ def format_step(number: int, step: Step, width: int | None) -> Iterator[str]:
         f"{step.touches:,} touches" if step.touches else "",
         escape_unprintable(source) if source != "model" else "",
     ]
-    yield from _wrap(", ".join(filter(None, facts)), width)
-    yield from _indent(step.code.rstrip(), "    ", width)
+    yield ", ".join(filter(None, facts))
+    yield from _indent(step.code.rstrip(), "    ")
     for name, before, text in step.list_changes():
         after = "(not bound)" if text is None else text
-        yield from _indent(f"{name}: {after if before is None else before}", "  = ", width)
+        yield from _indent(f"{name}: {after if before is None else before}", "  = ")
         if before is not None:
-            yield from _indent(after, "    -> ", width)
-    yield from _indent(step.printed.rstrip("\n"), "  | ", width)
-    yield from _indent(step.ending, "  > ", width)
+            yield from _indent(after, "    -> ")
+    yield from _indent(step.printed.rstrip("\n"), "  | ")
+    yield from _indent(step.ending, "  > ")
 
 
-def _wrap(text: str, width: int | None) -> list[str]:
-    if width is None:
-        return [text]
-    return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
-
-
-def _indent(text: str, mark: str, width: int | None) -> Iterator[str]:
-    """Yield the lines of a text, each after a mark; long lines are broken."""
+def _indent(text: str, mark: str) -> Iterator[str]:
+    """Yield the lines of a text, each after a mark."""
     for line in text.split("\n") if text else ():
-        line = escape_unprintable(line.replace("\t", "    "))
-        room = max(8, width - len(mark)) if width is not None else len(line) or 1
-        for start in range(0, len(line) or 1, room):
-            yield (mark + line[start : start + room]).rstrip()
+        yield (mark + escape_unprintable(line.expandtabs(4))).rstrip()

@@ -18,9 +18,9 @@ import ast
 import asyncio
 import os
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from html import escape
 from itertools import takewhile
 from keyword import iskeyword
 from pathlib import Path
@@ -97,53 +97,23 @@ def _ends_with_value(compilation: Compilation) -> bool:
     return isinstance(last, ast.Expr) and all(block.start != start for block in compilation.blocks)
 
 
-COLUMNS = ("block", "model", "outcome", "seconds", "calls", "tokens", "USD")
-STYLE = "text-align:left;white-space:pre-wrap;vertical-align:top"
-
-
-class CellTrace:
-    """The runs of a cell's blocks; a notebook shows them as HTML, a terminal as text."""
-
-    def __init__(self, runs: Sequence[RunAccount]) -> None:
-        self.runs = tuple(runs)
-
-    def __repr__(self) -> str:
-        if not self.runs:
-            return "no block has run"
-        lines = []
-        for run in self.runs:
-            lines.append("  ".join(list_figures(run)))
-            lines += [
-                f"    {line}" for text in list_effect_texts(run) for line in text.splitlines()
-            ]
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        if not self.runs:
-            return "<p>no block has run</p>"
-        heads = "".join(f'<th style="{STYLE}">{column}</th>' for column in COLUMNS)
-        rows = "".join(_format_row(run) for run in self.runs)
-        return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-
-
-def list_figures(run: RunAccount) -> list[str]:
-    """Return a run's columns."""
-    totals = run.totals
-    outcome = f"{run.outcome}: {run.error}" if run.error else run.outcome
-    return [
-        run.place,
-        run.model,
-        outcome,
-        f"{totals.seconds:.1f} s",
-        format_count(totals.calls, "call"),
-        f"{totals.tokens:,} tokens",
-        format_cost(totals.usd, totals.unpriced),
-    ]
-
-
-def list_effect_texts(run: RunAccount) -> list[str]:
-    """Return each effect, with the answer that the model got, if any."""
-    return [_format_effect(done) for done in run.effects]
+def format_runs(runs: Iterable[RunAccount]) -> str:
+    """Return the runs of a cell's blocks, each with its effects and the answers to the model."""
+    lines = []
+    for run in runs:
+        totals = run.totals
+        figures = (
+            run.place,
+            run.model,
+            f"{run.outcome}: {run.error}" if run.error else run.outcome,
+            f"{totals.seconds:.1f} s",
+            format_count(totals.calls, "call"),
+            f"{totals.tokens:,} tokens",
+            format_cost(totals.usd, totals.unpriced),
+        )
+        texts = "\n".join(map(_format_effect, run.effects))
+        lines += ["  ".join(figures), textwrap.indent(texts, "    ")]
+    return "\n".join(filter(None, lines)) or "no block has run"
 
 
 def _format_effect(done: PerformedEffect) -> str:
@@ -153,14 +123,6 @@ def _format_effect(done: PerformedEffect) -> str:
     if done.is_refused:
         return f"{text}\n  refused: {done.result}"
     return text if done.result == "completed" else f"{text}\n  -> {done.result}"
-
-
-def _format_row(run: RunAccount) -> str:
-    cells = "".join(f'<td style="{STYLE}">{escape(text)}</td>' for text in list_figures(run))
-    texts = "\n\n".join(list_effect_texts(run))
-    count = format_count(len(run.effects), "effect")
-    details = f"<details><summary>{count}</summary><pre>{escape(texts)}</pre></details>"
-    return f'<tr>{cells}</tr><tr><td colspan="{len(COLUMNS)}" style="{STYLE}">{details}</td></tr>'
 
 
 MARK = "%%njpy"
@@ -190,7 +152,8 @@ class NaturalCells:
         self.shell = shell
         self.is_on = False
         self.text = ""
-        self.trace = CellTrace(())
+        self.runs: Sequence[RunAccount] = ()
+        """Those of the last cell with blocks."""
         self.settings: dict[str, Any] = {}
         self._open_cells: list[OpenCell] = []
 
@@ -255,12 +218,12 @@ class NaturalCells:
         while any(cell.info is info for cell in self._open_cells):
             cell = self._open_cells.pop()
             if cell.watch.runs:
-                self.trace = CellTrace(cell.watch.runs)
+                self.runs = cell.watch.runs
             # IPython may end a cell in a different context from the one that it started in.
             with suppress(ValueError):
                 cell.around.close()
 
-    def njpy(self, line: str) -> CellTrace | None:
+    def njpy(self, line: str) -> None:
         """%njpy on|off: natural code in all cells that follow, or only below %%njpy.
 
         %njpy trace: the runs of the last cell with natural code.
@@ -275,14 +238,13 @@ class NaturalCells:
             case "off":
                 self.is_on = False
             case "trace":
-                return self.trace
+                print(format_runs(self.runs))
             case "using":
                 settings = self.shell.ev(f"dict({rest}\n)")
                 with njrt.using(**settings):  # reports mistakes in them now
                     self.settings = settings
             case _:
                 print(USAGE, file=sys.stderr)
-        return None
 
 
 @contextmanager
@@ -333,17 +295,3 @@ def load(shell: Any) -> NaturalCells:
     no_var_expand(NaturalCells.njpy)  # its braces are Python
     shell.register_magic_function(cells.njpy, "line", "njpy")
     return cells
-
-
-def unload(shell: Any) -> None:
-    """Remove natural code from a shell."""
-    cells: NaturalCells | None = getattr(shell, "_njc_cells", None)
-    if cells is None:
-        return
-    shell.input_transformers_cleanup.remove(cells.mark)
-    shell.input_transformers_post.remove(cells.remember)
-    shell.ast_transformers.remove(cells)
-    shell.events.unregister("pre_run_cell", cells.begin_cell)
-    shell.events.unregister("post_run_cell", cells.end_cell)
-    shell.magics_manager.magics["line"].pop("njpy", None)
-    del shell._njc_cells

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from njc.measure.cases.case_file import Case
 from njc.measure.cases.runner import CaseResult, Form
-from njc.measure.comparison.text import format_text_table
 from njc.measure.pass_rates import PassRate
+from njc.project.report import format_text_table
 from njrt.data.records import record
 from njrt.log.accounts import Totals, format_cost
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 
 from njc.measure.comparison.results import ModeSummary, count_differences
 from njc.measure.pass_rates import compute_sign_test
-from njc.project.report import format_count
+from njc.project.report import format_count, format_text_table
 from njrt.log.accounts import format_cost
 
 MODE_HEADINGS = (
@@ -46,21 +46,6 @@ def format_mode_cells(row: ModeSummary) -> tuple[str, ...]:
         f"{used.calls / count:,.0f}",
         f"{row.tokens:,}",
         format_cost(used.usd / count, used.unpriced),
-    )
-
-
-def format_text_table(
-    headings: Sequence[str], lines: Sequence[Sequence[str]], labels: int = 1
-) -> str:
-    """Lay out a table: the first `labels` columns are left-aligned, numbers are right-aligned."""
-    widths = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
-    rules = ["-" * width for width in widths]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if column < labels else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in (headings, rules, *lines)
     )
 
 

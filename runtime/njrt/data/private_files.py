@@ -18,7 +18,6 @@ time of the import, so a test that patches `open` patches it only for the progra
 from __future__ import annotations
 
 import errno
-import hashlib
 import io
 import json
 import os
@@ -115,15 +114,9 @@ def append_private_line(path: Path, line: str, is_synced: bool = False) -> None:
             raise
 
 
-_host = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
-MACHINE = hashlib.sha256(_host.encode()).hexdigest()[:6]
-"""Differs between the machines and containers that share a folder."""
-
-
 def name_temporary(path: Path) -> Path:
-    """Return a new name beside `path` for a replacement, by process, machine and random number."""
-    random = os.urandom(4).hex()
-    return path.with_name(f".{path.name[-200:]}.{os.getpid()}.{MACHINE}{random}.tmp")
+    """Return a new name beside `path` for a replacement, by process and random number."""
+    return path.with_name(f".{path.name[-200:]}.{os.getpid()}.{os.urandom(7).hex()}.tmp")
 
 
 @contextmanager

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from workplace import GREETING, Workplace, clean_environment
 
-from njrt.data.private_files import name_temporary
-
 PACKAGE = {
     "src/shop/__init__.py": "from shop.names import NAME\n",
     "src/shop/names.py": 'NAME = "shop"\n"""natural\nThis is a string.\n"""\n',
@@ -230,31 +228,6 @@ def test_a_checkout_with_other_line_ends_is_up_to_date(here: Workplace, converte
         assert result.exit_code == 0, (flags, result.stderr)
     here.write({"src/shop/mail.njpy": here.read("src/shop/mail.njpy").replace("Greet", "Welcome")})
     assert here.njc("build", "src", "-o", "out").exit_code == 0
-
-
-# ── Killed builds ────────────────────────────────────────────────────────────────────────────────
-
-
-def ended_process() -> int:
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
-
-
-def test_leftovers_of_killed_builds_are_removed(here: Workplace) -> None:
-    here.write({"src/a.njpy": GREETING})
-    dead, alive = f"out/.a.py.{ended_process()}.tmp", f"out/.a.py.{os.getpid()}.tmp"
-    here.write({dead: "", "out/.mine.tmp": ""})
-    here.njc("build", "src", "-o", "out")
-    assert here.files("out") == ["out/.mine.tmp", "out/a.py"]
-    foreign = f"out/.c.py.{ended_process()}.{'0' * 14}.tmp"
-    own = name_temporary(here.folder / "out/a.py").name.replace(
-        str(os.getpid()), str(ended_process())
-    )
-    here.write({dead: "", alive: "", foreign: "", f"out/{own}": ""})
-    here.write({f"out/old/.b.py.{ended_process()}.tmp": ""})
-    here.njc("build", "--clean", "src", "-o", "out")
-    assert here.files("out") == sorted([alive, foreign, "out/.mine.tmp", "out/a.py"])
 
 
 def test_a_file_that_cannot_be_replaced_leaves_nothing_behind(here: Workplace) -> None:

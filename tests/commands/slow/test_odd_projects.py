@@ -253,14 +253,14 @@ def test_a_file_that_cannot_be_removed_is_an_error(here: Workplace) -> None:
     assert result.returncode == 2
 
 
-def test_leftovers_of_killed_writers_are_removed(here: Workplace) -> None:
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    names = ("a.py", "a.pyi", "a.njpy", "njc.lock", "njc.lock.new")
-    here.write({f"src/.{name}.{process.pid}.tmp": "" for name in names})
-    here.write({"src/a.njpy": GREETING, f"src/.other.{process.pid}.tmp": ""})
+def test_old_leftovers_of_killed_writers_are_removed(here: Workplace) -> None:
+    names = ("a.py", "a.pyi", "a.njpy", "njc.lock", "njc.lock.new", "other")
+    old = [f"src/old/.{name}.8{tail}.tmp" for name in names for tail in ("", ".0a0a0a0a0a0a0a")]
+    here.write(dict.fromkeys(("src/a.njpy", "src/.a.py.8.tmp", *old), ""))
+    for name in old:
+        os.utime(here.folder / name, (0, 0))
     assert here.njc("build", "--clean", "src").exit_code == 0
-    assert here.files() == [f"src/.other.{process.pid}.tmp", "src/a.njpy"]
+    assert here.files() == ["src/.a.py.8.tmp", "src/a.njpy", *sorted(old[-2:])]
 
 
 def write_code(request: Request) -> str:

@@ -43,9 +43,9 @@ def test_what_is_meant(text: str, meant: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("effect runn", "there is no effect of the kind `runn`; the kinds are BindOutputs, "),
-        ("jump break", "there is no jump `break`; the jumps are broke, continued, "),
-        ("jump home", "there is no jump `home`; the jumps are broke, continued, "),
+        ("effect runn", "there is no effect `runn`; write one of: BindOutputs, "),
+        ("jump break", "there is no jump `break`; write one of: broke, continued, "),
+        ("jump home", "there is no jump `home`; write one of: broke, continued, "),
         ("effect if x =", "the condition `x =` is not an expression: "),
         ("refusal if for", "the condition `for` is not an expression: "),
         ("block if \x00", "the condition `\x00` is not an expression: "),

@@ -30,7 +30,7 @@ MOVES: dict[str, Callable[[WaitingController, float], None]] = {
     "back into": lambda controller, where: controller.step_back_into(),
     "back over": lambda controller, where: controller.step_back_over(),
     "back out": lambda controller, where: controller.step_back_out(),
-    "to": lambda controller, where: controller.run_to(int(where * len(controller.timeline))),
+    "back to": lambda controller, where: controller.go_back_to(int(where * controller.position)),
 }
 """What a walk may do; a place in the timeline is given as a share of it."""
 

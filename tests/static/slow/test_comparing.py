@@ -21,7 +21,8 @@ from njc.measure.comparison.results import (
     read_tests,
     sum_usage,
 )
-from njc.measure.comparison.text import format_text_table, write_advice
+from njc.measure.comparison.text import write_advice
+from njc.project.report import format_text_table
 from njrt.log.accounts import Totals
 
 SHOP = read_program("comparing_shop")

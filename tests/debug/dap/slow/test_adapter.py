@@ -164,7 +164,7 @@ def test_effects_are_edited_and_rejected_in_the_console(connect: Connect, progra
     client.move("stepIn")
     assert client.evaluate("/nothing", "repl").startswith("error: there is no command `/nothing`")
     assert "/reject WORDS" in client.evaluate("/help", "repl")
-    assert client.evaluate("/edit", "repl").startswith("partial = double(4)\n")
+    assert client.evaluate("/edit", "repl").startswith("error: write `edit TEXT`: ")
     assert client.evaluate("/reject", "repl").startswith("error: write `reject WORDS`: ")
     assert client.evaluate("/reject do it yourself", "repl") == "the effect will be refused"
     client.move("next")
@@ -210,18 +210,10 @@ def test_other_breakpoints(connect: Connect, program: Path, name: str) -> None:
     client = connect()
     assert not isinstance(client.request(command, arguments), ErrorResponse)
     client.launch("program.njpy")
-    assert client.stopped().reason == reason
+    stopped = client.stopped()
+    assert stopped.reason == reason
     assert client.stack()[0][0] == frame
-    if reason == "exception":
-        info = client.request("exceptionInfo", {"threadId": 1})
-        assert "ZeroDivisionError" in info.description
-
-
-def test_no_failure_is_described_where_there_is_none(connect: Connect, program: Path) -> None:
-    client = enter(connect)
-    answer = client.request("exceptionInfo", {"threadId": 1})
-    assert isinstance(answer, ErrorResponse)
-    assert "the program is not stopped at a failure" in str(answer.message)
+    assert ("ZeroDivisionError" in stopped.text) == (reason == "exception")
 
 
 def test_a_divergence_is_described(connect: Connect, tmp_path: Path) -> None:
@@ -234,8 +226,7 @@ def test_a_divergence_is_described(connect: Connect, tmp_path: Path) -> None:
     client.request("stepBack", {"threadId": 1})
     stopped = client.stopped()
     assert (stopped.reason, stopped.description) == ("exception", "the run diverges")
-    info = client.request("exceptionInfo", {"threadId": 1})
-    assert (info.exceptionId, "number" in info.description) == ("divergence", True)
+    assert "number" in stopped.text
 
 
 CHANCE = """\
@@ -369,7 +360,6 @@ MALFORMED = [
     b"GET / HTTP/1.1\r\n\r\n",
     b"Content-Length: many\r\n\r\n",
     b"content-length:2\r\nContent-Type: x\r\n\r\n{}",
-    b"Content-Length: 70000000\r\n\r\n" + b" " * 70_000_000,
 ]
 
 

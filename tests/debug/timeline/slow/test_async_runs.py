@@ -91,7 +91,7 @@ def test_going_back_repeats_the_program(name: str, control: Control) -> None:
     output = read_output(happenings)
     steps = len(controller.timeline)
     for number in (steps - 1, steps // 2, 0):
-        controller.run_to(number)
+        controller.go_back_to(number)
         assert isinstance(wait(controller)[-1], Stopped)
         controller.run_on()
         happenings = wait(controller)

@@ -88,7 +88,7 @@ def test_calls_of_gated_functions_are_steps_forward_and_back(control: Control, p
         found.append(stop(controller))
     kinds = [step.effect["kind"] if step.effect else step.kind for step in found]
     assert kinds == ["enter", "Run", "Touch", "Touch", "exit"]
-    assert go(controller.run_to, found[3].number).effect == {
+    assert go(controller.go_back_to, found[3].number).effect == {
         "kind": "Touch",
         "function": "__main__.pay",
         "arguments": {"number": 2},
@@ -118,7 +118,7 @@ def test_the_end_by_the_debugger_is_no_divergence(control: Control) -> None:
     controller.start()
     while stop(controller).number < 3:
         controller.step_into()
-    go(controller.run_to, 1)
+    go(controller.go_back_to, 1)
     known = len(controller.timeline)
     controller.terminate()
     ended, happenings = end(controller)
@@ -153,7 +153,8 @@ def test_over_skips_called_blocks_and_out_ends_a_block(control: Control) -> None
         assert go(controller.step_over).number == number
     for number in (5, 1):
         assert go(controller.step_back_over).number == number
-    assert go(controller.run_to, 3).number == 3
+    for number in (2, 3):
+        assert go(controller.step_into).number == number
     assert (go(controller.step_out).kind, controller.position) == ("exit", 4)
     assert go(controller.step_back_out).number == 2
     assert go(controller.step_back_out).number == 1
@@ -329,14 +330,12 @@ def test_effects_are_edited_rejected_and_aborted(control: Control) -> None:
     assert go(controller.step_back_over).number == 2
     go(controller.step_over)
     assert controller.evaluate("total").text == "int = 9", "the edit is repeated"
-    go(controller.run_to, 2)
-    controller.accept_effect()
+    go(controller.go_back_to, 2)
     controller.abort_effect("enough")
     ended, _ = finish(controller)
     assert (ended.code, ended.error) == (3, "PolicyError: enough")
     assert controller.timeline[-1].jump == "failed"
-    go(controller.run_to, 1)
-    controller.accept_effect()
+    go(controller.go_back_to, 0)
     ended, happenings = finish(controller)
     assert write_output(happenings).startswith("0 3 6 ['lamp', 7, 6]\n")
 
@@ -369,7 +368,7 @@ def test_a_program_that_depends_on_chance_is_found_out(control: Control) -> None
     controller = control(text)
     controller.start(stops=False)
     assert end(controller)[0] == ProgramEnded(0)
-    controller.run_to(7)
+    controller.go_back_to(7)
     divergence = controller.wait(SECONDS)
     assert isinstance(divergence, Diverged)
     assert divergence.what == "variable `start`"
@@ -390,7 +389,7 @@ def test_a_program_that_ends_earlier_is_found_out(control: Control, tmp_path: Pa
     controller.start(stops=False)
     assert end(controller)[0] == ProgramEnded(0)
     (tmp_path / "gone").write_text("")
-    controller.run_to(7)
+    controller.go_back_to(7)
     diverged, ended = controller.wait(SECONDS), controller.wait(SECONDS)
     assert isinstance(diverged, Diverged)
     assert (diverged.what, diverged.step.number) == ("end", 3)
@@ -434,11 +433,12 @@ def test_a_live_run_is_recorded_and_a_fork_asks_only_what_is_new(
             if controller.position:
                 go(controller.step_back_into)
         assert len(server.seen) == 2, "going back asks nobody"
-        go(controller.run_to, 3)
+        for _ in range(3):
+            go(controller.step_into)
         controller.set_variable("question", "'9 + 9'")
         assert write_output(finish(controller)[1]) == "[4, 18]\n"
         assert len(server.seen) == 3
-        go(controller.run_to, 0)
+        go(controller.go_back_to, 0)
         assert write_output(finish(controller)[1]) == "[4, 6]\n", "without the change"
         assert len(server.seen) == 3
     assert len((tmp_path / "live.jsonl").read_text().splitlines()) == 4
@@ -456,7 +456,7 @@ def test_a_rejected_effect_of_a_live_run_is_not_rejected_after_going_back(
         controller.reject_effect("that is wrong")
         assert write_output(finish(controller)[1]) == "[4, 6]\n"
         assert [step.kind for step in controller.timeline].count("effect") == 3
-        go(controller.run_to, 0)
+        go(controller.go_back_to, 0)
         assert write_output(finish(controller)[1]) == "[5, 6]\n"
         assert len(server.seen) == 3
     with njrt.using(record=f"none:{tmp_path / 'live.jsonl'}"):
@@ -477,10 +477,11 @@ def test_a_recording_that_is_only_replayed_is_left_alone_by_a_live_fork(
         settings = make_live_settings(server)
         controller = control(LIVE, recording=recording, is_replay_only=True, **settings)
         go(controller.start)
-        go(controller.run_to, 3)
+        for _ in range(3):
+            go(controller.step_into)
         controller.set_variable("question", "'9 + 9'")
         assert "RecordingMismatchError" in finish(controller)[0].error
-        go(controller.run_to, 3)
+        go(controller.go_back_to, 3)
         controller.go_live()
         assert controller.position == 3
         assert controller.evaluate("question").text == "str = '9 + 9'"
@@ -606,7 +607,7 @@ def test_going_back_does_again_what_the_program_does_to_the_world(
     controller.start(stops=False)
     assert end(controller)[0] == ProgramEnded(0)
     assert mails.read_text() == "sent\n"
-    go(controller.run_to, 4)
+    go(controller.go_back_to, 4)
     assert mails.read_text() == "sent\nsent\n"
 
 
@@ -656,14 +657,15 @@ def test_a_run_is_paused_restarted_and_terminated(control: Control) -> None:
     controller.run_on()
     controller.terminate()
     assert end(controller)[0] == ProgramEnded(None, "ended by the debugger")
-    assert go(controller.run_to, 1).number == 1
+    assert go(controller.go_back_to, 1).number == 1
 
 
 def test_nothing_is_left_running(control: Control) -> None:
     child = "import subprocess\nsubprocess.Popen(['sleep', '600'])"
     controller = control(make_program(child, *["BLOCK"] * 3))
     go(controller.start)
-    go(controller.run_to, 5)
+    for _ in range(5):
+        go(controller.step_into)
     group = get_group(controller)
     controller.close()
 
@@ -701,9 +703,10 @@ def test_a_breakpoint_on_types_stops_after_an_output_of_a_wrong_type(control: Co
 def test_going_back_survives_the_kill_of_the_program(control: Control) -> None:
     controller = control()
     go(controller.start)
-    assert go(controller.run_to, 5).number == 5
+    for number in range(1, 6):
+        assert go(controller.step_into).number == number
     os.killpg(get_group(controller), signal.SIGKILL)
     assert end(controller)[0].code == -signal.SIGKILL
-    assert go(controller.run_to, 3).number == 3
+    assert go(controller.go_back_to, 3).number == 3
     ended, happenings = finish(controller)
     assert (ended, write_output(happenings)) == (ProgramEnded(0), "half done\ntotal 8\n")

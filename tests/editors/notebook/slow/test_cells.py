@@ -46,7 +46,7 @@ CELLS: list[tuple[str, dict[str, str]]] = [
         '"""natural\nPut the sum of <prices> into <:total: int>.\n"""',
         {},
     ),
-    ("%njpy trace", {"text/html": "<td", "text/plain": "In[6]:4  scripted  completed"}),
+    ("%njpy trace", {"stdout": "In[6]:4  scripted  completed"}),
     ("%njpy on", {}),
     (
         '!echo from the shell\n"""natural\nAppend <total> to <shown>.\n"""\nshown',
@@ -95,8 +95,6 @@ CELLS: list[tuple[str, dict[str, str]]] = [
     ("%njpy using modle=1", {"error": "modle"}),
     ("%njpy off", {}),
     ('"""natural\nNot compiled: <nothing>.\n"""', {"text/plain": "natural"}),
-    ("%unload_ext njc", {}),
-    ("%njpy on", {"stderr": "`%njpy` not found"}),
 ]
 
 

@@ -1,13 +1,11 @@
-"""Samples that grow, jobs that overlap, and runs whose server fails in the middle."""
+"""Jobs that overlap, and runs whose server fails in the middle."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -19,33 +17,7 @@ from openai_server import OpenAIServer, says
 from spsbench.cli import main
 from spsbench.repair.results import REPAIR_KINDS
 from spsbench.results import read_results, split_lines
-from spsbench.sampling import order_by_strata
 from spsbench.trials.workers import run_jobs
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_every_beginning_of_a_sample_has_its_share_of_each_stratum(seed: int) -> None:
-    random = Random(seed)
-    kinds = [f"kind {number}" for number in range(random.randint(1, 6))]
-    strata = {f"n{number}": random.choice(kinds) for number in range(random.randint(1, 120))}
-    order = order_by_strata(strata, Random(seed).random)
-    assert sorted(order) == sorted(strata)
-    shuffled = dict(random.sample(sorted(strata.items()), len(strata)))
-    assert order == order_by_strata(shuffled, Random(seed).random)
-    whole = Counter(strata.values())
-    for size in range(1, len(order) + 1):
-        counts = Counter(strata[name] for name in order[:size])
-        for kind, members in whole.items():
-            assert abs(counts[kind] - members * size / len(order)) < 2
-
-
-def test_all_members_of_a_stratum_are_as_likely_to_be_drawn() -> None:
-    strata = {"a1": "a", "a2": "a", "a3": "a", "b1": "b"}
-    random = Random(0)
-    drawn = Counter(
-        name for _ in range(4_000) for name in order_by_strata(strata, random.random)[:2]
-    )
-    assert all(abs(drawn[name] / 4_000 - 0.5) < 0.05 for name in ("a1", "a2", "a3")), drawn
 
 
 @dataclass(frozen=True)
