@@ -10,6 +10,7 @@ import asyncio
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from lsprotocol import types as lsp
@@ -187,3 +188,12 @@ class StrictClient:
             find_offset(text, found["start"], self.encoding),
             find_offset(text, found["end"], self.encoding),
         )
+
+    def apply(self, edits: list[Message], text: str) -> str:
+        """Return the text with the edits of a response, which may not overlap."""
+        spans = sorted((*self.read_range(edit["range"], text), edit["newText"]) for edit in edits)
+        for (_, end, _), (start, _, _) in pairwise(spans):
+            assert end <= start, "edits overlap"
+        for start, end, new in reversed(spans):
+            text = text[:start] + new + text[end:]
+        return text

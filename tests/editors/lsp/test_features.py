@@ -16,6 +16,7 @@ from njc.editors.lsp.answers.highlighting import list_tokens
 from njc.editors.lsp.answers.hover import describe_place
 from njc.editors.lsp.answers.navigation import find_definitions
 from njc.editors.lsp.serving.workspace_files import summarize_block
+from njc.editors.lsp.texts.documents import apply_edits
 
 PROGRAM = read_program("features")
 
@@ -81,9 +82,12 @@ def test_no_completion_outside_of_prompts() -> None:
         ('"""natural(temperature=0, inter', ["interface="]),
         ('"""natural(effects=', ['"answer"', '"direct"']),
         ('"""natural(effects="', ["answer", "direct"]),
+        ("# njc: ", ["model=", "ignore["]),
+        ("# njc: mode=", ["live", "static"]),
+        ("# njc: ignore[NJ2", ["NJ201", "NJ204"]),
     ],
 )
-def test_completion_of_options(line: str, offered: list[str]) -> None:
+def test_completion_of_options_and_codes(line: str, offered: list[str]) -> None:
     found = [item.text for item in complete(make_document(f"x = 1\n{line}"), len(line) + 6)]
     assert set(offered) <= set(found)
 
@@ -150,6 +154,7 @@ def test_no_hover_on_words() -> None:
     [
         ("Put <tick", "for ticket"),
         ("print(te", "<:team"),
+        ("<row.si", "    size"),
         ("<ro", "tickets: list[str], row"),
         ("<sea", "def search"),
         ("self.size > lim", "(self, limit"),
@@ -181,6 +186,11 @@ PROMPT = '"""natural\n    {}\n    """\n'
             "<:x: str>",
         ),
         (
+            PROMPT.format("Use <items>: <:count: int>."),
+            "Declare `global count`",
+            '    global count\n    """natural',
+        ),
+        (
             "नाम = 1\n    " + PROMPT.format("Print <नम>."),
             "Change `नम` to `नाम`",
             "Print <नाम>.",
@@ -196,10 +206,7 @@ def test_corrections(body: str, title: str, after: str) -> None:
     document = make_document(HEAD + body)
     offered = {item.title: item for item in list_corrections(document, 0, len(document.text))}
     assert title in offered
-    text = document.text
-    for edit in reversed(offered[title].edits):
-        text = text[: edit.start] + edit.text + text[edit.end :]
-    changed = make_document(text)
+    changed = make_document(apply_edits(document.text, offered[title].edits))
     assert after in changed.text
     finding = offered[title].finding
     assert finding.code not in [other.code for other in changed.findings]

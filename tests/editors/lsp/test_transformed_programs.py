@@ -15,8 +15,9 @@ from njc.editors.lsp.answers.completion import complete
 from njc.editors.lsp.answers.highlighting import TOKEN_TYPES, list_tokens
 from njc.editors.lsp.answers.hover import describe_place
 from njc.editors.lsp.answers.navigation import find_definitions, find_references
+from njc.editors.lsp.answers.rename import RenameRefused, find_renamed, rename
 from njc.editors.lsp.serving.conversion import Converter
-from njc.editors.lsp.texts.documents import Document
+from njc.editors.lsp.texts.documents import Document, apply_edits
 
 INSERTED = "😀\u0301\u2028"
 """A character of two halves in UTF-16, a combining one, and one that only some editors take for a line end."""
@@ -44,6 +45,13 @@ def describe_answers(document: Document) -> list[object]:
             offset = reference.start + 1 + reference.writes
             hover = describe_place(document, offset)
             assert hover is not None
+            try:
+                edits = rename(document, offset, "renamed_name")
+                renamed: object = apply_edits(document.text, edits)
+                place = find_renamed(document, offset)
+                assert document.text[place.start : place.end] == reference.root
+            except RenameRefused as refused:
+                renamed = str(refused)
             end = offset + len(reference.root)
             found += [
                 reference.path,
@@ -51,6 +59,7 @@ def describe_answers(document: Document) -> list[object]:
                 [numbers.get(start) for start, _ in find_definitions(document, offset)],
                 [numbers[it.start] for it in find_references(document, offset)],
                 [(item.text, item.kind) for item in complete(document, end)],
+                renamed,
             ]
     return found
 

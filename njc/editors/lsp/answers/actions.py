@@ -59,13 +59,42 @@ def _correct(document: Document, finding: Diagnostic, span: Span) -> Iterator[Co
     if finding.code in ("NJ201", "NJ209") and written.startswith("<") and not is_of_type:
         edit = TextEdit(span[0], span[0], "<")
         yield Correction(f"Make `{written}` plain text", finding, (edit,))
-    if finding.code == "NJ304" and document.reading is not None:
-        yield from _annotate_outputs(document.reading, finding, span)
+    declared = re.search(r"declare `((?:global|nonlocal) \w+)`", finding.hint or "")
+    reading = document.reading
+    if declared and reading is not None:
+        yield from _declare(document, reading, finding, span, declared[1])
+    if finding.code == "NJ304" and reading is not None:
+        yield from _annotate_outputs(document, reading, finding, span)
     if finding.code not in FATAL and finding.severity != "hint":
         yield _ignore(document, finding, span)
 
 
-def _annotate_outputs(reading: Reading, finding: Diagnostic, span: Span) -> Iterator[Correction]:
+def _declare(
+    document: Document, reading: Reading, finding: Diagnostic, span: Span, declaration: str
+) -> Iterator[Correction]:
+    """Declare an output global or nonlocal at the head of its function."""
+    block = reading.find_block(span[0])
+    if block is None or not block.scope.is_function:
+        return
+    body = block.scope.node.body
+    source = reading.module.source
+    is_block = source.get_offset(body[0].lineno, body[0].col_offset) in {
+        other.start for other in reading.blocks
+    }
+    has_docstring = not is_block and re.match(r"\s*[rRuU]?[\"']", source.line(body[0].lineno))
+    first = body[1] if has_docstring and len(body) > 1 else body[0]
+    start = source.get_offset(first.lineno, first.col_offset)
+    line_start = source.line_starts[first.lineno - 1]
+    indent = document.text[line_start:start]
+    if not indent.strip():
+        text = f"{indent}{declaration}{source.newline}"
+        edit = TextEdit(line_start, line_start, text)
+        yield Correction(f"Declare `{declaration}`", finding, (edit,))
+
+
+def _annotate_outputs(
+    document: Document, reading: Reading, finding: Diagnostic, span: Span
+) -> Iterator[Correction]:
     """Give the block's outputs the types that the hint names, unless the prompt states others."""
     block = reading.find_block(span[0])
     wanted = dict(re.findall(r"(?:write|as in) `<:([\w.]+): ([^`]+)>`", finding.hint or ""))

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from njc.compiler.frontend.blocks import NaturalBlock
+from njc.compiler.frontend.diagnostics import FATAL, SEVERITIES
 from njc.compiler.frontend.prompt_references import NAME, PATH, find_name_end
 from njc.editors.lsp.answers.navigation import (
     NameKind,
@@ -24,10 +25,11 @@ from njc.editors.lsp.answers.navigation import (
     list_variables,
 )
 from njc.editors.lsp.texts.documents import Document, Reading, find_open_prompt
+from njc.findings import read_finding
 from njrt.data.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES
 from njrt.data.records import record
 
-SuggestionKind = Literal[NameKind, "option", "value"]
+SuggestionKind = Literal[NameKind, "option", "value", "code"]
 
 _OPEN_REFERENCE = re.compile(
     rf"(?<!<)<(?P<writes>:?)(?P<owner>(?:{NAME}\.)*)(?P<name>(?:{NAME})?)\Z"
@@ -35,6 +37,11 @@ _OPEN_REFERENCE = re.compile(
 )
 _OPEN_OPTIONS = re.compile(
     r"(?P<quotes>\"{3}|'{3})(?:natural|prompt)[ \t]*\((?P<before>[^\r\n]*?)(?P<word>\w*)\Z"
+)
+_OPEN_COMMENT = re.compile(
+    r"#[ \t]*njc:[ \t]*ignore\[[^\]\r\n]*?(?P<code>\w*)\Z"
+    r"|^[ \t]*#[ \t]*njc:[ \t]*(?P<before>[^\r\n]*?)(?P<word>[\w-]*)\Z",
+    re.MULTILINE,
 )
 _OPTION_VALUE = re.compile(r"(?P<name>\w+)\s*=\s*[\"']?\Z")
 MAX_REFERENCE = 300
@@ -61,7 +68,19 @@ def complete(document: Document, offset: int) -> list[Suggestion]:
         return []
     line_start = text.rfind("\n", 0, offset) + 1
     if options := _OPEN_OPTIONS.search(text, line_start, offset):
-        return list(_suggest_options(options["before"], options["word"], offset))
+        return list(_suggest_options(options["before"], options["word"], offset, quoted=True))
+    if comment := _OPEN_COMMENT.search(text, line_start, offset):
+        if (code := comment["code"]) is not None:
+            start = offset - len(code)
+            titles = {code: read_finding(code).title for code in sorted(SEVERITIES.keys() - FATAL)}
+            return [Suggestion(name, "code", start, offset, titles[name]) for name in titles]
+        before, word = comment["before"], comment["word"]
+        if "ignore" in before:
+            return []
+        suggestions = list(_suggest_options(before, word, offset, quoted=False))
+        if not before.strip():
+            suggestions.append(Suggestion("ignore[", "option", offset - len(word), offset))
+        return suggestions
     opened = _OPEN_REFERENCE.search(text, max(0, offset - MAX_REFERENCE), offset)
     if opened is None or find_open_prompt(text, offset) is None:
         return []
@@ -106,18 +125,19 @@ def _find_block(document: Document, offset: int) -> tuple[Reading, NaturalBlock]
     return (last, above[-1]) if above else None
 
 
-def _suggest_options(before: str, word: str, offset: int) -> Iterator[Suggestion]:
+def _suggest_options(before: str, word: str, offset: int, *, quoted: bool) -> Iterator[Suggestion]:
     """Yield option names, or the values of the option at this place."""
     start = offset - len(word)
     if value := _OPTION_VALUE.search(before):
         is_open = before.endswith(("'", '"'))
         for choice in OPTION_CHOICES.get(value["name"], ()):
-            text = choice if is_open else f'"{choice}"'
+            text = f'"{choice}"' if quoted and not is_open else choice
             yield Suggestion(text, "value", start, offset)
         return
     for name in OPTION_NAMES:
         default = getattr(DEFAULTS, name)
         detail = f"default: {default}" if default is not None else ""
         yield Suggestion(f"{name}=", "option", start, offset, detail)
-    yield Suggestion("interface=", "option", start, offset, "an njrt.Interface")
-    yield Suggestion("ahead=", "option", start, offset, "requests at the same time")
+    if quoted:  # on the marker line of a block
+        yield Suggestion("interface=", "option", start, offset, "an njrt.Interface")
+        yield Suggestion("ahead=", "option", start, offset, "requests at the same time")

@@ -129,8 +129,11 @@ Span = tuple[int, int]
 
 
 def find_definitions(document: Document, offset: int) -> list[Span]:
-    """Return the bindings of the name at an offset."""
-    bindings = [it for it in find_references(document, offset) if it.binds]
+    """Return the bindings of the name at an offset; for a prompt's field, its place in a class."""
+    reading, places = document.read_at(offset), find_references(document, offset)
+    if not places:
+        return _find_field(reading, offset) if reading is not None else []
+    bindings = [it for it in places if it.binds]
     declared = [it for it in bindings if it.role in ("define", "import", "parameter")]
     in_program = [it for it in bindings if not it.in_prompt]
     chosen = declared or in_program[:1] or bindings[:1]
@@ -146,3 +149,36 @@ def find_references(
     if reading is None or occurrence is None:
         return []
     return [it for it in reading.list_uses(occurrence) if includes_bindings or not it.binds]
+
+
+def _find_field(reading: Reading, offset: int) -> list[Span]:
+    """Return the place of the field or method that an attribute path in a prompt leads to."""
+    block = reading.find_block(offset)
+    source = reading.module.source
+    for reference in block.references if block is not None else ():
+        if not reference.start <= offset < reference.end or not reference.is_dotted:
+            continue
+        assert block is not None, "the reference is one of it"
+        start = reference.start + 1 + reference.writes
+        parts = source.text[start:offset].count(".")
+        names = reference.path.split(".")
+        if 0 < parts < len(names) and (found := find_class_of_path(reading, block, names[:parts])):
+            return _find_member(reading, found[0], names[parts])
+    return []
+
+
+def _find_member(reading: Reading, definition: ast.ClassDef, name: str) -> list[Span]:
+    source = reading.module.source
+    for node in ast.walk(definition):
+        match node:
+            case ast.FunctionDef(name=found) | ast.AsyncFunctionDef(name=found) if found == name:
+                start = source.get_offset(node.lineno, node.col_offset)
+                start = source.text.index(name, start)
+                return [(start, start + len(name))]
+            case ast.AnnAssign(target=ast.Name(id=found) as target) if found == name:
+                start = source.get_offset(target.lineno, target.col_offset)
+                return [(start, start + len(name))]
+            case ast.Attribute(ast.Name("self"), found, ast.Store()) if found == name:
+                end = source.get_offset(node.end_lineno or 0, node.end_col_offset or 0)
+                return [(end - len(name), end)]
+    return []

@@ -23,6 +23,7 @@ _COMPLETION_NAMES = {
     "parameter": "Variable",
     "option": "Property",
     "value": "EnumMember",
+    "code": "Constant",
 }
 """The kinds of completions that have a different name in the protocol."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcInvalidParams
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from njc.editors.lsp.answers.actions import list_corrections
 from njc.editors.lsp.answers.completion import complete
@@ -22,6 +22,7 @@ from njc.editors.lsp.answers.highlighting import (
 )
 from njc.editors.lsp.answers.hover import describe_place
 from njc.editors.lsp.answers.navigation import find_definitions, find_references
+from njc.editors.lsp.answers.rename import RenameRefused, find_renamed, rename
 from njc.editors.lsp.serving.conversion import Converter
 from njc.editors.lsp.serving.server import NaturalLanguageServer
 from njc.editors.lsp.serving.workspace_files import get_file
@@ -30,6 +31,7 @@ from njc.project.units import SUFFIX
 from njrt.data.records import record
 
 COMPILED_TEXT = "njc/compiledText"
+REQUEST_FAILED = -32803
 
 Params = Any
 Answer = Any
@@ -71,7 +73,10 @@ def _bind_to_place(
         converter = ls.make_converter(document)
         position: lsp.Position | None = getattr(params, "position", None)
         offset = converter.read_position(position) if position is not None else 0
-        return answer(RequestedPlace(ls, document, converter, offset), params)
+        try:
+            return answer(RequestedPlace(ls, document, converter, offset), params)
+        except RenameRefused as refused:
+            raise JsonRpcException(str(refused), REQUEST_FAILED) from None
 
     return handle
 
@@ -143,6 +148,17 @@ def _highlight(at: RequestedPlace, params: lsp.DocumentHighlightParams) -> Answe
     ]
 
 
+def _prepare_rename(at: RequestedPlace, params: lsp.PrepareRenameParams) -> Answer:
+    place = find_renamed(at.document, at.offset)
+    written = at.document.text[place.start : place.end]
+    return lsp.PrepareRenamePlaceholder(at.converter.make_range(place.start, place.end), written)
+
+
+def _rename(at: RequestedPlace, params: lsp.RenameParams) -> Answer:
+    edits = rename(at.document, at.offset, params.new_name)
+    return at.converter.make_workspace_edit(edits)
+
+
 def _list_folds(at: RequestedPlace, params: lsp.FoldingRangeParams) -> Answer:
     return [lsp.FoldingRange(first, last) for first, last in list_folds(at.document)]
 
@@ -208,6 +224,8 @@ _REQUESTS: Mapping[str, Callable[[RequestedPlace, Params], Answer]] = {
     lsp.TEXT_DOCUMENT_DEFINITION: _find_definition,
     lsp.TEXT_DOCUMENT_REFERENCES: _find_references,
     lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: _highlight,
+    lsp.TEXT_DOCUMENT_PREPARE_RENAME: _prepare_rename,
+    lsp.TEXT_DOCUMENT_RENAME: _rename,
     lsp.TEXT_DOCUMENT_FOLDING_RANGE: _list_folds,
     lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: _list_tokens,
     lsp.TEXT_DOCUMENT_CODE_ACTION: _list_actions,

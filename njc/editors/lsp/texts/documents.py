@@ -194,6 +194,15 @@ def drop_mark(text: str) -> str:
     return text.removeprefix("\ufeff")
 
 
+def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
+    """Return the text with replacements that do not overlap."""
+    parts, position = [], 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        parts += [text[position : edit.start], edit.text]
+        position = edit.end
+    return "".join([*parts, text[position:]])
+
+
 def find_open_prompt(text: str, offset: int) -> re.Match[str] | None:
     """Return the opening of the prompt around an offset; None if all before it are closed."""
     openings = list(OPENING.finditer(text, 0, offset))

@@ -16,6 +16,7 @@ from njc.editors.lsp.answers.folds import list_folds, list_lenses
 from njc.editors.lsp.answers.highlighting import list_tokens
 from njc.editors.lsp.answers.hover import describe_place
 from njc.editors.lsp.answers.navigation import find_definitions, find_references
+from njc.editors.lsp.answers.rename import RenameRefused, find_renamed, rename
 from njc.editors.lsp.serving.conversion import Converter
 from njc.editors.lsp.texts.documents import Document
 
@@ -41,6 +42,11 @@ def ask_everything(document: Document, offset: int) -> None:
     for correction in list_corrections(document, max(0, offset - 50), offset + 50):
         converter.make_code_action(correction)
     list_lenses(document, {})
+    try:
+        find_renamed(document, offset)
+        rename(document, offset, "renamed")
+    except RenameRefused:
+        pass
 
 
 @pytest.mark.parametrize("file", PROGRAMS, ids=name_program)

@@ -192,7 +192,7 @@ def test_a_file_that_is_not_open_has_no_answers(shared: RawClient, tmp_path: Pat
     file = tmp_path / "closed.njpy"
     file.write_text(PROGRAM, encoding="utf-8")
     place = {"textDocument": {"uri": file.as_uri()}, "position": {"line": 0, "character": 0}}
-    for method in ("hover", "definition", "completion", "documentHighlight", "codeLens"):
+    for method in ("hover", "definition", "completion", "prepareRename", "codeLens"):
         assert shared.ask(f"textDocument/{method}", place)["result"] is None
 
 

@@ -38,7 +38,10 @@ def route(tickets: set[str]) -> None:
 
 def capabilities(*encodings: str) -> lsp.ClientCapabilities:
     return lsp.ClientCapabilities(
-        general=lsp.GeneralClientCapabilities(position_encodings=list(encodings) or None)
+        general=lsp.GeneralClientCapabilities(position_encodings=list(encodings) or None),
+        text_document=lsp.TextDocumentClientCapabilities(
+            rename=lsp.RenameClientCapabilities(prepare_support=True)
+        ),
     )
 
 
@@ -163,6 +166,30 @@ async def test_definition_and_references(editor: Editor) -> None:
         (6, 13),
         (8, 14),
     ]
+
+
+async def test_rename_changes_program_and_prompt(editor: Editor) -> None:
+    place = editor.at("Put <tic")
+    prepared = await editor.client.text_document_prepare_rename_async(
+        lsp.PrepareRenameParams(**place)
+    )
+    assert isinstance(prepared, lsp.PrepareRenamePlaceholder)
+    assert prepared.placeholder == "ticket"
+    found = await editor.client.text_document_rename_async(
+        lsp.RenameParams(new_name="message", **place)
+    )
+    assert found is not None
+    assert found.changes is not None
+    edits = found.changes[editor.uri]
+    assert {edit.new_text for edit in edits} == {"message"}
+    assert len(edits) == 3
+
+
+async def test_a_refused_rename_is_an_error_with_its_reason(editor: Editor) -> None:
+    with pytest.raises(JsonRpcException, match="with `tickets` a name would mean another variable"):
+        await editor.client.text_document_rename_async(
+            lsp.RenameParams(new_name="tickets", **editor.at("Put <tic"))
+        )
 
 
 async def test_folds_tokens_and_actions(editor: Editor) -> None:

@@ -26,7 +26,7 @@ VARIANTS = {
     "coding": "# coding: utf-8\n" + PROGRAM,
 }
 ENCODINGS = sorted(UNITS)
-METHODS = ("hover", "definition", "completion", "documentHighlight")
+METHODS = ("hover", "definition", "completion", "documentHighlight", "prepareRename")
 WHOLE = ("foldingRange", "semanticTokens/full", "codeLens")
 
 
@@ -43,7 +43,7 @@ def run_session(encoding: str, play: Callable[[StrictClient], Awaitable[None]]) 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_places_are_those_of_the_names(encoding: str) -> None:
-    """Each finding is at the name that it names, and each name is found."""
+    """Each finding is at the name that it names, each name is found, and a rename changes the client's text."""
 
     async def play(client: StrictClient) -> None:
         for number, (name, text) in enumerate(VARIANTS.items()):
@@ -65,6 +65,12 @@ async def check_places(client: StrictClient, uri: str, text: str, name: str) -> 
         (place,) = found["result"]
         start, end = client.read_range(place["range"], text)
         assert text[start:end] == match[1], name
+    offset = text.index("<:total") + 3
+    response = await client.ask_at("rename", uri, offset, newName="tail")
+    changed = client.apply(response["result"]["changes"][uri], text)
+    assert changed == text.replace("<:total", "<:tail").replace("[total,", "[tail,"), name
+    response = await client.ask_at("rename", uri, offset, newName="price")
+    assert "another variable" in response["error"]["message"], name
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -87,6 +93,10 @@ def test_random_sessions(encoding: str) -> None:
             response = await client.ask(f"textDocument/{method}", about)
             assert "error" not in response, response
             client.check_ranges(response["result"], text)
+            offset = choose_offset(text, generator)
+            response = await client.ask_at("rename", URI, offset, newName="renamed")
+            if "result" in response:
+                client.apply(response["result"]["changes"][URI], text)
         for finding in await client.wait_for_findings(URI):
             client.check_ranges(finding, client.texts[URI][1])
 
@@ -135,7 +145,7 @@ def test_any_uri_may_be_opened_and_asked_about() -> None:
             place = {**about, "position": {"line": 0, "character": 1}}
             assert (await client.ask("textDocument/hover", place))["result"] is None, uri
             client.open(uri, "x = (")
-            for method in METHODS:
+            for method in METHODS[:4]:
                 assert "result" in await client.ask(f"textDocument/{method}", place), uri
             for method in WHOLE:
                 assert "result" in await client.ask(f"textDocument/{method}", about), uri
