@@ -158,8 +158,8 @@ def _redact_match(found: re.Match[str]) -> str:
     return found[0][: found.start(part) - found.start()] + REDACTED
 
 
-_SHAPES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(shape, re.DOTALL), rf"\1{REDACTED}")
+_SHAPES = tuple(
+    re.compile(shape, re.DOTALL)
     for shape in (
         r"(://[^\s/:@'\"<>]*:)[^\s/'\"]+(?=@)",
         r"(netloc\\*['\"]?\s*[:=]\s*\\*['\"]?[^\s:@'\"]*:)[^\s'\"]+(?=@)",
@@ -180,10 +180,14 @@ _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 """The shapes of secrets; what the first group finds stays."""
 
 
+def _redact_tail(found: re.Match[str]) -> str:
+    return found[1] + REDACTED
+
+
 def redact_shapes(text: str) -> str:
     """Replace the secrets in a text that are recognized by their shape or by a preceding name."""
-    for shape, replacement in _SHAPES:
-        text = shape.sub(replacement, text)
+    for shape in _SHAPES:
+        text = shape.sub(_redact_tail, text)
     return redact_named_before(_redact_assignments(text))
 
 
