@@ -15,7 +15,6 @@ ask for all replies anew.
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import importlib
 import json
 import signal
@@ -254,20 +253,8 @@ def open_event_loop(target: TargetFunction) -> Iterator[Submit]:
     thread = threading.Thread(target=run, name="njc-batch", daemon=True)
     thread.start()
 
-    def submit(row: BatchRow, usd: float | None) -> Future[RowResult]:
-        context = contextvars.copy_context()
-        running: Future[RowResult] = Future()
-
-        def start() -> None:
-            task = loop.create_task(acall_row(target, row, usd), context=context)
-            task.add_done_callback(lambda done: running.set_result(done.result()))
-
-        running.set_running_or_notify_cancel()
-        loop.call_soon_threadsafe(start)
-        return running
-
     try:
-        yield submit
+        yield lambda row, usd: asyncio.run_coroutine_threadsafe(acall_row(target, row, usd), loop)
     finally:
         is_over.set()
         loop.call_soon_threadsafe(loop.stop)

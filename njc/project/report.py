@@ -8,18 +8,15 @@ src/mail.njpy:12:14: error[NJ201]: `quer` is not defined here
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from njc import __version__
-from njc.compiler.frontend.diagnostics import SEVERITIES, Diagnostic, render_diagnostic
-from njc.findings import read_finding
+from njc.compiler.frontend.diagnostics import Diagnostic, render_diagnostic
 from njc.project.build import Finding
 
-ReportFormat = Literal["text", "json", "github", "sarif"]
+ReportFormat = Literal["text", "json", "github"]
 REPORT_FORMATS: tuple[ReportFormat, ...] = get_args(ReportFormat)
 
 
@@ -27,7 +24,7 @@ def format_findings(findings: Sequence[Finding], format: ReportFormat) -> str:
     """Format findings; formats other than `text` are for programs, and never empty."""
     if format == "text":
         return "\n\n".join(render_diagnostic(each.diagnostic, each.source) for each in findings)
-    write = {"json": format_json, "github": format_github, "sarif": format_sarif}[format]
+    write = {"json": format_json, "github": format_github}[format]
     return write([finding.diagnostic for finding in findings])
 
 
@@ -98,49 +95,3 @@ def _escape_message(text: str) -> str:
 
 def _escape_property(text: str) -> str:
     return _escape_message(text).replace(":", "%3A").replace(",", "%2C")
-
-
-_SARIF_LEVELS = {"error": "error", "warning": "warning", "hint": "note"}
-
-
-def format_sarif(diagnostics: Sequence[Diagnostic]) -> str:
-    """Format findings as a SARIF 2.1.0 log."""
-    rules = sorted({diagnostic.code for diagnostic in diagnostics})
-    driver = {
-        "name": "njc",
-        "version": __version__,
-        "rules": [
-            {
-                "id": code,
-                "shortDescription": {"text": read_finding(code).title},
-                "fullDescription": {"text": read_finding(code).explanation},
-                "defaultConfiguration": {"level": _SARIF_LEVELS[SEVERITIES[code]]},
-            }
-            for code in rules
-        ],
-    }
-    results = [_make_sarif_result(each, rules.index(each.code)) for each in diagnostics]
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-    schema = "https://json.schemastore.org/sarif-2.1.0.json"
-    log = {"$schema": schema, "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, indent=2)
-
-
-def _make_sarif_result(diagnostic: Diagnostic, rule: int) -> dict[str, Any]:
-    text = f"{diagnostic.message}; {diagnostic.hint}" if diagnostic.hint else diagnostic.message
-    region = {
-        "startLine": diagnostic.line,
-        "startColumn": diagnostic.column,
-        "endLine": diagnostic.end_line,
-        "endColumn": diagnostic.end_column,
-    }
-    path = diagnostic.path.encode(errors="surrogateescape")
-    uri = re.sub(rb"[^\w./~-]", lambda found: b"%%%02X" % ord(found[0]), path).decode()
-    location = {"artifactLocation": {"uri": uri}, "region": region}
-    return {
-        "ruleId": diagnostic.code,
-        "ruleIndex": rule,
-        "level": _SARIF_LEVELS[diagnostic.severity],
-        "message": {"text": text},
-        "locations": [{"physicalLocation": location}],
-    }

@@ -122,12 +122,12 @@ def write_dataset(
             seen.add(made.trace.source)
             part = choose_part(made.trace.source)
             files[part].write("".join(write_trajectory_lines([made])).encode())
-            add_counts(counts[part], count_steps(made))
+            counts[part].update(programs=1, states=len(made.trace.states), steps=len(made.steps))
     command = f"spsbench trajectories --seed {seed} --programs {programs}" + (
         "" if choice == "sampled" else f" --steps {choice}"
     )
     table = Table(
-        ("file", *CARD_COLUMNS.values()),
+        ("file", *CARD_COLUMNS),
         [(name, *(f"{part[key]:,}" for key in CARD_COLUMNS)) for name, part in counts.items()],
     )
     parts = (
@@ -141,14 +141,7 @@ def write_dataset(
     return {name: count["programs"] for name, count in counts.items()}
 
 
-CARD_COLUMNS = {
-    "programs": "programs",
-    "states": "states",
-    "steps": "steps",
-    "inverse": "backward",
-    "inner": "inside a call",
-    "deepest": "deepest call",
-}
+CARD_COLUMNS = ("programs", "states", "steps")
 CARD_NOTES = f"""\
 - A step is a stack of functions with all variables, an action, and the stack that it leads to.
   Actions: {", ".join(ACTIONS)}.
@@ -160,26 +153,6 @@ CARD_NOTES = f"""\
 - States that look the same may have different ones after them: the position of an iterator is not
   shown.
 - No personal data, no text of others."""
-
-
-def count_steps(trajectory: Trajectory) -> Counter[str]:
-    """Return the counts of one program; `inner` counts the steps inside calls."""
-    states, steps = trajectory.trace.states, trajectory.steps
-    return Counter(
-        programs=1,
-        states=len(states),
-        steps=len(steps),
-        inverse=sum(step.action.startswith("inv_") for step in steps),
-        inner=sum(states[step.index].depth > 0 for step in steps),
-        deepest=max(state.depth for state in states),
-    )
-
-
-def add_counts(total: Counter[str], more: Counter[str]) -> None:
-    """Add a program's counts to the totals of its part."""
-    deepest = max(total["deepest"], more["deepest"])
-    total.update(more)
-    total["deepest"] = deepest
 
 
 def read_part(folder: Path, name: str) -> Iterator[Trajectory]:

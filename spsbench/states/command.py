@@ -2,13 +2,12 @@
 
 spsbench states prog.py                            run the program; its states as JSON Lines
 spsbench states prog.py --call "find([3, 1], 1)"   only the code that this call runs
-spsbench states prog.states --form tokens          convert from JSON Lines into tokens
+spsbench states prog.py --form tokens              the tokens of Code World Model
 spsbench states prog.py --actions                  also write a debugger's steps between them
 """
 
 from __future__ import annotations
 
-import io
 import sys
 import tokenize
 from contextlib import redirect_stdout
@@ -44,8 +43,8 @@ def command(
 ) -> None:
     """Write the states of an execution.
 
-    FILE is a Python program, which is run with ARGUMENTS and with all rights of this process, or
-    states as JSON Lines. A program that is interrupted keeps its states.
+    FILE is a Python program, which is run with ARGUMENTS and with all rights of this process. A
+    program that is interrupted keeps its states.
     """
     from spsbench.journal import naming
     from spsbench.states.actions import list_taken_steps
@@ -57,27 +56,22 @@ def command(
         raise click.UsageError("--actions writes JSON Lines; leave --form out")
     if call is not None:
         check_expression(call)
-    if file.suffix == ".py":
-        traces = [run_program(file, arguments, call, max_states)]
-    elif call or arguments:
-        raise click.UsageError("--call and ARGUMENTS are for Python programs, named `*.py`")
-    else:
-        traces = read_traces(file)
+    if file.suffix != ".py":
+        raise click.UsageError(f"{file} is not named as a Python program, `*.py`")
+    trace = run_program(file, arguments, call, max_states)
     if actions:
-        steps = (list_taken_steps(trace.states, is_cut=trace.is_cut) for trace in traces)
-        taken = map(Trajectory, traces, map(tuple, steps))
-        text = "".join(write_trajectory_lines(taken))
+        steps = tuple(list_taken_steps(trace.states, is_cut=trace.is_cut))
+        text = "".join(write_trajectory_lines([Trajectory(trace, steps)]))
     elif form == "json":
-        text = "".join(write_state_lines(traces))
+        text = "".join(write_state_lines([trace]))
     else:
         with naming(file):
-            text = "".join(f"{write_tokens(trace)}\n" for trace in traces)
+            text = f"{write_tokens(trace)}\n"
     if out is None:
         click.echo(text, nl=False)
     else:
         out.write_text(text, encoding="utf-8", newline="\n")
-        states = sum(len(trace.states) for trace in traces)
-        click.echo(f"{out}: {len(traces)} traces, {states:,} states", err=True)
+        click.echo(f"{out}: {len(trace.states):,} states", err=True)
 
 
 def check_expression(call: str) -> None:
@@ -122,21 +116,3 @@ def run_program(
             err=True,
         )
     return found.trace
-
-
-def read_traces(file: Path) -> list[StateTrace]:
-    """Return the traces in a file of states."""
-    from spsbench.journal import naming
-    from spsbench.results import InputError
-    from spsbench.states.trace import read_state_lines
-    from spsbench.states.trajectories import ENDING, read_trajectory_lines
-
-    text = file.read_text(encoding="utf-8", errors="replace")
-    with naming(file):
-        if text.rstrip().endswith(ENDING):
-            traces = [found.trace for found in read_trajectory_lines(io.StringIO(text))]
-        else:
-            traces = list(read_state_lines(io.StringIO(text)))
-        if not traces:
-            raise InputError("the file has no states; name another file")
-    return traces

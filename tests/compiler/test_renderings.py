@@ -1,4 +1,4 @@
-"""Findings for programs: JSON, GitHub annotations, SARIF; and where comments silence them."""
+"""Findings for programs: JSON, GitHub annotations; and where comments silence them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from njc.compiler.compiler import compile_source
 from njc.compiler.frontend.diagnostics import Diagnostic, render_diagnostic
 from njc.compiler.frontend.source import SourceFile
-from njc.project.report import format_github, format_json, format_sarif
+from njc.project.report import format_github, format_json
 
 FOUND = [
     Diagnostic("a,b.njpy", 2, 5, 2, 9, "NJ201", "error", "100% `x`\nwrong", "did you mean: `y`?"),
@@ -40,20 +40,6 @@ def test_github() -> None:
         "::100%25 `x`%0Awrong%0Adid you mean: `y`?",
         "::warning file=c.njpy,line=3,endLine=4,title=NJ204::unused",
     ]
-
-
-def test_sarif() -> None:
-    log = json.loads(format_sarif(FOUND))
-    (run,) = log["runs"]
-    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["NJ201", "NJ204"]
-    for result, diagnostic in zip(run["results"], FOUND, strict=True):
-        assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == diagnostic.code
-        region = result["locations"][0]["physicalLocation"]["region"]
-        assert (region["startLine"], region["endColumn"]) == (
-            diagnostic.line,
-            diagnostic.end_column,
-        )
-    assert json.loads(format_sarif([]))["runs"][0]["results"] == []
 
 
 BLOCK = '"""natural\nSay <nothing>.\n"""'

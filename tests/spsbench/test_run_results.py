@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import click
 import pytest
+import report_sample
 
 from njrt.values.dataclass_json import to_json
 from spsbench.failures import FailureCategory
@@ -19,14 +20,11 @@ from spsbench.journal import Journal
 from spsbench.methods import METHODS
 from spsbench.report.data import ReportData, collect_data
 from spsbench.results import (
-    BenchmarkRun,
     Failure,
-    Hardware,
     InputError,
     Results,
     TrialLimits,
     TrialResult,
-    TrialUsage,
     read_results,
 )
 from spsbench.suite import digest_program
@@ -37,42 +35,15 @@ from spsbench.trials.progress import RunProgress, format_time_left
 
 SAMPLE = Path(__file__).parents[1] / "cases" / "spsbench" / "results.jsonl"
 
-RUN = BenchmarkRun(
-    started="2026-03-01T09:30:00Z",
-    model="openai/gpt-4.1",
-    limits=TrialLimits(),
-    temperature=None,
-    repeats=2,
-    methods=("direct", "manual"),
-    programs=("menu",),
-    jobs=1,
-    executor="processes",
-    hardware=Hardware("a processor", 8, 31.9),
-    system="Linux",
-    python="3.12.1",
-    versions={"njpy": "0.1.0"},
-)
+RUN = dataclasses.replace(report_sample.RUN, model="openai/gpt-4.1")
 
 
 def result(repeat: int = 1, **parts: Any) -> TrialResult:
-    made = TrialResult(
-        program="menu",
-        method="direct",
+    made = dataclasses.replace(
+        report_sample.result("menu", "direct", repeat, passed=1, checks=2, seconds=3.0),
         model="openai/gpt-4.1",
-        repeat=repeat,
-        ending="finished",
-        checks={"one: one sushi is sold": True, "one: nothing else is sold": False},
-        build_seconds=0.5,
-        run_seconds=2.5,
-        blocks=1,
-        effects=3,
-        calls=2,
-        build_calls=0,
-        usage=TrialUsage(1000, 600, 40),
-        build_usage=TrialUsage(),
         cost=0.01,
         failure=Failure("wrong result", "not so"),
-        started="2026-03-01T09:30:01Z",
     )
     return dataclasses.replace(made, **parts)
 

@@ -57,7 +57,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_repairs_that_pass_are_exported_once_with_their_trace(folder: Path) -> None:
     result = export("--repairs", "r.jsonl", "--data", "own.jsonl", "--out", "out")
     assert result.exit_code == 0, result.output
-    total, first = lines("out/repairs.jsonl")
+    first, total = lines("out/repairs.jsonl")
     assert total["problem"] == "quixbugs/total"
     assert total["failing_test"] == "assert total([3, 4]) == 7"
     assert "# (4) spent = 3; (6) spent = 4" in total["trace"]
@@ -127,7 +127,7 @@ def test_a_repair_with_a_secret_is_left_out(folder: Path) -> None:
         text.replace("The program is", f"With {SECRET} the program is", 1)
     )
     assert export("--repairs", "r.jsonl", "--data", "own.jsonl", "--out", "out").exit_code == 0
-    assert [line["problem"] for line in lines("out/repairs.jsonl")] == ["humanevalfix/7"]
+    assert [line["problem"] for line in lines("out/repairs.jsonl")] == ["quixbugs/total"]
     assert "| left out: a text has the shape of a secret | 1 |" in read_card()
 
 

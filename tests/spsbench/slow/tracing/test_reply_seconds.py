@@ -18,21 +18,17 @@ REPAIR_PROBLEM = {
     "correct": "def same(n):\n    return n\n",
     "tests": [[[1], 1]],
 }
-COMMANDS = {
-    "repair": ["--data", "buggy.jsonl", "--conditions", "neither"],
-}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
 def test_a_reply_that_does_not_come_in_time_is_lost(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("buggy.jsonl").write_text(json.dumps(REPAIR_PROBLEM) + "\n")
-    flags = [*COMMANDS[command], "--model", "openai/local", "--seconds", "0.4"]
+    command = "repair --data buggy.jsonl --conditions neither --model openai/local --seconds 0.4"
     with OpenAIServer([Hang()] * 4, vendor=False, models=("local",)) as server:
         monkeypatch.setenv("NJC_BASE_URL", server.base_url)
-        result = CliRunner().invoke(main, [command, *flags])
+        result = CliRunner().invoke(main, command.split())
     assert result.exit_code == 1
     assert "the same command continues with them" in result.output
     assert "within 0.4 s, retries included; raise --seconds" in result.output

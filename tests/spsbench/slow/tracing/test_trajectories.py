@@ -16,7 +16,7 @@ from spsbench.neural.programs import FAMILIES, write_program
 from spsbench.results import InputError
 from spsbench.states.actions import Action, ActionStep, find_target, list_taken_steps
 from spsbench.states.programs import record_call
-from spsbench.states.trace import Frame, ProgramState, StackState, list_stacks, write_state_lines
+from spsbench.states.trace import Frame, StackState, list_stacks
 from spsbench.states.trajectories import read_trajectory_lines, write_trajectory_lines
 
 RECURSION = """\
@@ -25,10 +25,6 @@ def fact(n):
         return 1
     return n * fact(n - 1)
 """
-RECURSION_STATES = (
-    *("call 1 0", "line 2 0", "line 4 0"),
-    *("call 1 1", "line 2 1", "line 3 1", "return 3 1 1", "return 4 0 2"),
-)
 EXCEPTION = """\
 def inner(n):
     raise KeyError(n)
@@ -41,11 +37,6 @@ def main(n):
         n = 0
     return n
 """
-EXCEPTION_STATES = (
-    *("call 5 0", "line 6 0", "line 7 0", "call 3 1", "line 4 1", "call 1 2", "line 2 2"),
-    *("exception 2 2 KeyError(5)", "return 2 2", "exception 4 1 KeyError(5)", "return 4 1"),
-    *("exception 7 0 KeyError(5)", "line 8 0", "line 9 0", "line 10 0", "return 10 0 0"),
-)
 GENERATOR = """\
 def count(n):
     yield n
@@ -56,13 +47,6 @@ def main():
         total += v
     return total
 """
-GENERATOR_STATES = (
-    *("call 4 0", "line 5 0", "line 6 0", "call 1 1", "line 2 1", "return 2 1 3", "line 7 0"),
-    *("line 6 0", "call 2 1", "line 3 1", "return 3 1 4", "line 7 0", "line 6 0"),
-    *("call 3 1", "return 3 1 None", "line 8 0", "return 8 0 7"),
-)
-
-
 CLOSURE = """\
 def counter():
     count = 0
@@ -72,106 +56,22 @@ def counter():
     bump(2)
     return count
 """
-FINALLY = """\
-def f(rows):
-    try:
-        return rows.pop()
-    finally:
-        rows.append(0)
-"""
-METHODS = """\
-class Box:
-    def __getattr__(self, name):
-        return len(name)
-    @property
-    def size(self):
-        return self.abc
-    def __enter__(self):
-        self.n = self.size
-    def __exit__(self, *_):
-        return True
-def f():
-    with Box() as box:
-        raise KeyError(1)
-"""
-CHANGES: dict[str, tuple[str, str, list[tuple[str, int, int, dict[str, str]]]]] = {
-    "closure": (
-        CLOSURE,
-        "counter()",
-        [
-            ("call", 1, 0, {}),
-            ("line", 2, 0, {}),
-            ("line", 3, 0, {"count": "0"}),
-            ("line", 6, 0, {"bump": "<function bump>"}),
-            ("call", 3, 1, {"by": "2", "count": "0"}),
-            ("line", 5, 1, {}),
-            ("return", 5, 1, {"count": "2"}),
-            ("line", 7, 0, {"count": "2"}),
-            ("return", 7, 0, {}),
-        ],
-    ),
-    "finally": (
-        FINALLY,
-        "f([1, 2])",
-        [
-            ("call", 1, 0, {"rows": "[1, 2]"}),
-            ("line", 2, 0, {}),
-            ("line", 3, 0, {}),
-            ("line", 5, 0, {"rows": "[1]"}),
-            ("return", 5, 0, {"rows": "[1, 0]"}),
-        ],
-    ),
-    "methods": (
-        METHODS,
-        "f()",
-        [
-            ("call", 11, 0, {}),
-            ("line", 12, 0, {}),
-            ("call", 7, 1, {"self": "Box()"}),
-            ("line", 8, 1, {}),
-            ("call", 4, 2, {"self": "Box()"}),
-            ("line", 6, 2, {}),
-            ("call", 2, 3, {"self": "Box()", "name": "'abc'"}),
-            ("line", 3, 3, {}),
-            ("return", 3, 3, {}),
-            ("return", 6, 2, {}),
-            ("return", 8, 1, {"self": "Box(n=3)"}),
-            ("line", 13, 0, {"box": "None"}),
-            ("exception", 13, 0, {}),
-            ("line", 12, 0, {}),
-            ("call", 9, 1, {"self": "Box(n=3)", "_": "(<class KeyError>, KeyError(1), <traceback>)"}),
-            ("line", 10, 1, {}),
-            ("return", 10, 1, {}),
-            ("return", 12, 0, {}),
-        ],
-    ),
-}  # fmt: skip
+CHANGES = [
+    ("call", 1, 0, {}),
+    ("line", 2, 0, {}),
+    ("line", 3, 0, {"count": "0"}),
+    ("line", 6, 0, {"bump": "<function bump>"}),
+    ("call", 3, 1, {"by": "2", "count": "0"}),
+    ("line", 5, 1, {}),
+    ("return", 5, 1, {"count": "2"}),
+    ("line", 7, 0, {"count": "2"}),
+    ("return", 7, 0, {}),
+]
 
 
-@pytest.mark.parametrize(("source", "call", "states"), CHANGES.values(), ids=CHANGES)
-def test_the_changes_of_each_state_are_those_written_here(
-    source: str, call: str, states: list[tuple[str, int, int, dict[str, str]]]
-) -> None:
-    found = record_call(source, call).trace.states
-    assert [(each.event, each.line, each.depth, each.changed) for each in found] == states
-
-
-def describe(state: ProgramState) -> str:
-    value = "" if state.value is None else f" {state.value}"
-    return f"{state.event} {state.line} {state.depth}{value}"
-
-
-@pytest.mark.parametrize(
-    ("source", "call", "states"),
-    [
-        (RECURSION, "fact(2)", RECURSION_STATES),
-        (EXCEPTION, "main(5)", EXCEPTION_STATES),
-        (GENERATOR, "main()", GENERATOR_STATES),
-    ],
-    ids=["recursion", "exception", "generator"],
-)
-def test_the_states_are_those_written_here(source: str, call: str, states: tuple[str, ...]) -> None:
-    assert tuple(map(describe, record_call(source, call).trace.states)) == states
+def test_the_changes_of_each_state_are_those_written_here() -> None:
+    found = record_call(CLOSURE, "counter()").trace.states
+    assert [(each.event, each.line, each.depth, each.changed) for each in found] == CHANGES
 
 
 @pytest.mark.parametrize(
@@ -236,8 +136,6 @@ def test_the_command_writes_states_and_steps(tmp_path: Path) -> None:
     (found,) = read_trajectory_lines(out.read_text().splitlines(keepends=True))
     assert found.trace == record_call(RECURSION, "fact(2)").trace
     assert found.steps == tuple(list_taken_steps(found.trace.states))
-    again = CliRunner().invoke(main, ["states", str(out)])
-    assert again.output == "".join(write_state_lines([found.trace]))
 
 
 def test_a_call_that_is_no_expression_is_refused(tmp_path: Path) -> None:
