@@ -99,22 +99,6 @@ def test_an_object_keeps_its_number_and_its_identity() -> None:
     assert decode_wire(ref(1), heap) is held
 
 
-VALUES: list[tuple[Any, Any]] = [
-    ({"type": "dict", "items": [{"key": 1, "value": [2]}]}, {1: [2]}),
-    ({"type": "dict", "items": []}, {}),
-    ({"type": "set", "items": [1, 2]}, {1, 2}),
-    ({"type": "list", "items": [1, [2]]}, [1, [2]]),
-    ({"type": "tuple", "items": [1, {"type": "set", "items": []}]}, (1, set())),
-    ({"type": "datetime", "value": "2025-04-11T14:00:00"}, datetime(2025, 4, 11, 14)),
-    ([1, "a", True, None, 1.5], [1, "a", True, None, 1.5]),
-]
-
-
-@pytest.mark.parametrize(("wire", "value"), VALUES)
-def test_values_a_model_sends(wire: Any, value: Any) -> None:
-    assert decode_wire(wire, open_heap()) == value
-
-
 UPDATES: list[tuple[Any, Any, Any]] = [
     ([1, 2], [3], [3]),
     ({1: 2}, {3: 4}, {3: 4}),
