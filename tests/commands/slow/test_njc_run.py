@@ -124,6 +124,7 @@ def test_no_model_is_a_matter_of_configuration(here: Workplace) -> None:
     result = here.process("run", "prog.njpy")
     assert result.returncode == 2
     assert result.stderr.startswith("error: prog.njpy:2: no model is configured; ")
+    assert all(name in result.stderr for name in ("OPENAI_API_KEY", "NJC_BASE_URL", "NJC_MODEL"))
 
 
 def test_a_flag_is_stronger_than_the_environment(here: Workplace) -> None:
