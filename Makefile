@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint types quick slow fresh bench bench-peers evidence release-check site
+.PHONY: help demo test test-slow lint types quick slow tracing fresh bench bench-peers evidence release-check site
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -44,7 +44,7 @@ demo: $(VENV)/$(if $(LIVE),.live,.base) ## build the examples and run one on rec
 
 test: lint quick ## run the quick tests and the checks of style: a few minutes with the installation
 
-test-slow: types slow fresh ## run all other tests: processes, kills, databases, browsers, wheels
+test-slow: slow types tracing fresh ## run all other tests: processes, kills, databases, browsers, wheels
 
 lint: $(VENV)/.test ## check the format and the style (ruff)
 	$(BIN)/ruff format --check .
@@ -57,11 +57,13 @@ types: $(VENV)/.dev ## check the types (mypy), those of the compiled files too (
 quick: $(VENV)/.test ## run the quick tests alone
 	$(BIN)/pytest -n 3 --dist worksteal -m 'not slow' --durations=10
 
-# On two cores three processes are quicker than two, because many of these tests wait. Tests that trace code in their own
-# process run in one each: Python 3.11 can crash on that in a process that has run many others.
-slow: $(VENV)/.dev ## run the slow tests alone
+# On two cores three processes are quicker than two, because many of these tests wait.
+slow: $(VENV)/.dev ## run the slow tests alone, without those that trace
 	$(BIN)/pytest -n 3 --dist worksteal -m slow --durations=30 --ignore-glob='*/tracing'
-	find tests -path '*/tracing/test_*.py' | xargs -n 1 -P 3 $(BIN)/pytest
+
+# They trace code in their own process. Python 3.11 can crash on that in a process that has run many others.
+tracing: $(VENV)/.dev ## run the slow tests that trace, each file in a process
+	find tests -path '*/tracing/test_*.py' | xargs -n 1 -P 2 $(BIN)/pytest
 
 fresh: $(VENV)/.dev ## check that the committed compiled files and the report are up to date
 	$(BIN)/njc build examples -o compiled_out/examples --check

@@ -17,7 +17,7 @@ CHECKS = (
     "/pyright",
     "/pytest -n 3 --dist worksteal -m 'not slow'",
     "/pytest -n 3 --dist worksteal -m slow",
-    "find tests -path '*/tracing/test_*.py' | xargs -n 1 -P 3 .venv/bin/pytest",
+    "find tests -path '*/tracing/test_*.py' | xargs -n 1 -P 2 .venv/bin/pytest",
     "njc build examples -o compiled_out/examples --check",
     "njc build spsbench/programs -o compiled_out/spsbench --check",
     "cd spsbench/static && ",

@@ -149,14 +149,6 @@ def test_a_stale_file_and_a_stub_of_an_older_njc(here: Workplace) -> None:
     assert "stale: out/b.pyi" in result.stderr
 
 
-def test_line_ends_changed_by_a_checkout_are_no_edit(here: Workplace) -> None:
-    here.write({"a.njpy": GREETING})
-    here.njc("build", "a.njpy")
-    here.write({"a.py": here.read("a.py").replace("\n", "\r\n")})
-    here.write({"a.njpy": GREETING.replace("Greet", "Welcome")})
-    assert here.njc("build", "a.njpy").exit_code == 0
-
-
 @pytest.mark.parametrize("kind", ["plain", "bom", "cr", "crlf", "shebang", "latin-1", "no blocks"])
 def test_compiled_files_of_every_kind_are_known_again(here: Workplace, kind: str) -> None:
     text = GREETING

@@ -43,9 +43,9 @@ class Workplace:
         found = (file for file in (self.folder / under).rglob("*") if file.is_file())
         return sorted(file.relative_to(self.folder).as_posix() for file in found)
 
-    def njc(self, *arguments: str) -> Result:
+    def njc(self, *arguments: str, environ: Mapping[str, str] | None = None) -> Result:
         """Run the command in this process."""
-        return CliRunner().invoke(njc_command, arguments, prog_name="njc")
+        return CliRunner(env=environ).invoke(njc_command, arguments, prog_name="njc")
 
     def process(
         self, *arguments: str, environ: Mapping[str, str] | None = None

@@ -1,10 +1,16 @@
-"""A small network with random weights, for the tests of neural debuggers."""
+"""For the tests of neural debuggers: a small network with random weights, and what JAX compiles once."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+
+# Each of these tests trains for some steps, which takes less time than to compile the network.
+JAX_CACHE = Path(__file__).parents[2] / "build" / "jax"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(JAX_CACHE))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 
 @pytest.fixture(scope="session")

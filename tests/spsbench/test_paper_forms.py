@@ -53,6 +53,7 @@ FORMS: list[tuple[Any, Any]] = [
     ({"type": "dict", "items": [{"key": "a", "value": {"type": "list", "items": []}}]}, {"a": []}),
     ({"type": "dict", "items": [{"key": {"type": "tuple", "items": [1, 2]}, "value": 3}]}, {(1, 2): 3}),
     ({"type": "datetime", "value": "2025-04-11T14:00:00"}, datetime(2025, 4, 11, 14)),
+    ({"type": "dict", "items": []}, {}), ({"type": "tuple", "items": [1, {"type": "set", "items": []}]}, (1, set())),
     ([1, [2]], [1, [2]]),
 ]  # fmt: skip
 

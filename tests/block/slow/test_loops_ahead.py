@@ -88,14 +88,15 @@ def serve(
         yield server
 
 
-SIMPLE = """
-def f(items):
-    found = []
-    for item in items:
-        BLOCK
-        found.append(topic)
-    return found
-"""
+def write_loop(*more: str) -> str:
+    """Return a program that collects what its block finds, with lines after that."""
+    lines = "".join(f"        {line}\n" for line in ("BLOCK", "found.append(topic)", *more))
+    return f"def f(items):\n    found = []\n    for item in items:\n{lines}    return found\n"
+
+
+SIMPLE = write_loop()
+KEEPING = SIMPLE.replace("(items)", "(items, found)").replace("found = []", "pass")
+"""The same into a list of the caller."""
 
 
 def test_eight_requests_are_sent_at_the_same_time() -> None:
@@ -150,35 +151,11 @@ def f(items):
             items.append(item + 10)
     return items, topic
 """,
-    "items are removed": """
-def f(items):
-    found = []
-    for item in items:
-        BLOCK
-        found.append(topic)
-        items.pop()
-    return found
-""",
-    "items are put in front": """
-def f(items):
-    found = []
-    for item in items:
-        BLOCK
-        found.append(topic)
-        if len(found) == 6:
-            break
-        items.insert(0, -len(found))
-    return found
-""",
-    "the list is sorted": """
-def f(items):
-    found = []
-    for item in items:
-        BLOCK
-        found.append(topic)
-        items.sort(reverse=True)
-    return found
-""",
+    "items are removed": write_loop("items.pop()"),
+    "items are put in front": write_loop(
+        "if len(found) == 6: break", "items.insert(0, -len(found))"
+    ),
+    "the list is sorted": write_loop("items.sort(reverse=True)"),
     "a dict changes its size": """
 def f(items):
     found, kept = [], dict.fromkeys(items)
@@ -224,15 +201,7 @@ def g(number):
         BLOCK
         yield topic
 """,
-    "recursion": """
-def f(items):
-    found = []
-    for item in items:
-        BLOCK
-        found.append(topic)
-        found.append(f(items[item + 1:item + 3]))
-    return found
-""",
+    "recursion": write_loop("found.append(f(items[item + 1:item + 3]))"),
     "a loop with an else": """
 def f(items):
     for item in items:
@@ -311,10 +280,9 @@ def test_a_loop_of_a_module_asks_ahead() -> None:
 
 @pytest.mark.parametrize("end", ["break", "return found", "raise ValueError(item)"])
 def test_the_end_of_a_loop_drops_what_is_on_its_way(end: str) -> None:
-    text = SIMPLE.replace("found.append(topic)", f"found.append(topic)\n        if item: {end}")
     with serve() as server, njrt.watch() as watch:
         with pytest.raises(ValueError, match="1") if "raise" in end else njrt.using():
-            load(text)["f"](list(range(40)))
+            load(write_loop(f"if item: {end}"))["f"](list(range(40)))
         assert len(server.items) <= 2 + 7
     assert len(watch.runs) == 2
     assert watch.totals.calls == 2 + 7
@@ -324,15 +292,7 @@ def test_the_end_of_a_loop_drops_what_is_on_its_way(end: str) -> None:
 
 
 def test_three_drops_in_a_row_end_it() -> None:
-    text = """
-def f(items, notes):
-    found = []
-    for item in items:
-        BLOCK
-        found.append(topic)
-        change()
-    return found
-"""
+    text = write_loop("change()").replace("(items)", "(items, notes)")
     program = load(text, reads="<item> and <notes>")
     notes: list[int] = []
     program["change"] = lambda: notes.append(1)
@@ -344,11 +304,8 @@ def f(items, notes):
 
 def test_errors_of_requests_ahead_are_those_of_the_iterations() -> None:
     with serve(refused=("3",)):
-        text = SIMPLE.replace("found.append(topic)", "out.append(topic)")
-        text = text.replace("(items)", "(items, out, most)")
-        program = load(
-            text.replace("out.append(topic)", "out.append(topic)\n        if item == most: break")
-        )
+        text = write_loop("if item == most: break").replace("found = []", "pass")
+        program = load(text.replace("(items)", "(items, found, most)"))
         out: list[str] = []
         program["f"](list(range(9)), out, 2)
         assert out == ["0", "1", "2"]
@@ -361,15 +318,14 @@ def test_limits_leave_a_request_for_each_iteration() -> None:
     with serve(together=4), njrt.limit(seconds=60):
         assert load(SIMPLE)["f"](list(range(4))) == ["0", "1", "2", "3"]
     with serve() as server, njrt.limit(calls=3):
-        text = SIMPLE.replace("(items)", "(items, found)").replace("found = []", "pass")
         found: list[str] = []
         with pytest.raises(CallLimitError):
-            load(text)["f"](list(range(9)), found)
+            load(KEEPING)["f"](list(range(9)), found)
         assert found == ["0", "1", "2"]
         assert len(server.items) == 3
     with serve(), njrt.limit(tokens=4 * 1020):
         with pytest.raises(njrt.TokenLimitError):
-            load(text)["f"](list(range(9)), found := [])
+            load(KEEPING)["f"](list(range(9)), found := [])
         assert found == ["0", "1", "2", "3"]
 
 
@@ -522,10 +478,9 @@ class Hanging(Echo):
 
 
 def test_a_request_ahead_that_hangs_takes_no_more_than_the_run_may() -> None:
-    text = SIMPLE.replace("(items)", "(items, found)").replace("found = []", "pass")
     found: list[str] = []
     with serve(kind=Hanging), njrt.using(max_seconds=1.0), pytest.raises(njrt.TimeLimitError):
-        load(text)["f"](list(range(9)), found)
+        load(KEEPING)["f"](list(range(9)), found)
     assert found == ["0", "1"]
 
 
@@ -575,8 +530,7 @@ def g():
 def test_an_item_that_needs_code_is_not_peeked(tmp_path: Path) -> None:
     """Also in the trace: what has not begun has done nothing."""
     found: list[str] = []
-    text = SIMPLE.replace("(items)", "(items, found)").replace("found = []", "pass")
-    program, trace = load(text), tmp_path / "trace.jsonl"
+    program, trace = load(KEEPING), tmp_path / "trace.jsonl"
     given = njrt.using(trace=trace, authority="strict")
     with serve(together=2) as server, given, pytest.raises(njrt.PolicyError):
         program["f"](["a", "x" * 40_000, "b"], found)

@@ -124,6 +124,7 @@ def test_no_model_is_a_matter_of_configuration(here: Workplace) -> None:
     result = here.process("run", "prog.njpy")
     assert result.returncode == 2
     assert result.stderr.startswith("error: prog.njpy:2: no model is configured; ")
+    assert all(name in result.stderr for name in ("OPENAI_API_KEY", "NJC_BASE_URL", "NJC_MODEL"))
 
 
 def test_a_flag_is_stronger_than_the_environment(here: Workplace) -> None:
@@ -171,11 +172,14 @@ def test_verbose_shows_no_traceback_of_an_error_of_the_user(here: Workplace, com
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.parametrize("model", ["", "openai/gpt-4.1", "anthropic/claude-opus-4"])
+MODELS = ["", "openai/gpt-4.1", "anthropic/claude-opus-4"]
+NO_KEY = {"OPENAI_API_KEY": "", "ANTHROPIC_API_KEY": ""}
+
+
+@pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize(
     "command",
     [
-        "run calls.njpy",
         "eval a.njpy:f c.jsonl",
         "batch a.njpy:f c.jsonl --out o.jsonl",
         "build a.njpy -o out --mode static",
@@ -183,16 +187,24 @@ def test_verbose_shows_no_traceback_of_an_error_of_the_user(here: Workplace, com
     ],
 )
 def test_a_missing_key_has_one_exit_code(here: Workplace, command: str, model: str) -> None:
-    here.write({"a.njpy": ASKING, "calls.njpy": ASKING + "f('a')\n"})
+    here.write({"a.njpy": ASKING})
     here.write({"c.jsonl": '{"x": "a"}\n' if "batch" in command else CASE})
-    environ = {"OPENAI_API_KEY": "", "ANTHROPIC_API_KEY": "", "NJC_MODEL": model}
-    result = here.process(*command.split(), environ=environ)
-    assert result.returncode == 2, result.stderr
-    assert "_API_KEY" in result.stderr + result.stdout
-    assert "Traceback" not in result.stderr
+    result = here.njc(*command.split(), environ=NO_KEY | {"NJC_MODEL": model})
+    assert result.exit_code == 2, result.output
+    assert "_API_KEY" in result.output
+    assert "Traceback" not in result.output
 
 
 CASE = '{"inputs": {"x": "a"}, "expect": "b"}\n'
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_missing_key_ends_a_program(here: Workplace, model: str) -> None:
+    here.write({"calls.njpy": ASKING + "f('a')\n"})
+    result = here.process("run", "calls.njpy", environ=NO_KEY | {"NJC_MODEL": model})
+    assert result.returncode == 2, result.stderr
+    assert "_API_KEY" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize("text", [MISSPELT, NOT_PYTHON])

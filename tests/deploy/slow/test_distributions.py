@@ -246,7 +246,6 @@ def test_no_file_is_in_two_wheels(runtime_wheel: Path, tmp_path: Path) -> None:
 FLAGS = ("--no-index", "--no-build-isolation", "--no-compile", "--disable-pip-version-check", "-q")
 PROJECT_STEPS = ("init shop", "check shop", "build shop/src -o out")
 SOURCES = {
-    "path": ("{clone}/runtime", "{clone}"),
     "extras": ("{clone}/runtime[otel]", "{clone}[otel]"),
     "editable": ("-e", "{clone}/runtime", "-e", "{clone}"),
     "git": ("git+file://{clone}#subdirectory=runtime", "git+file://{clone}"),

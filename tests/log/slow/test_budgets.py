@@ -152,11 +152,6 @@ def test_wrong_values_are_refused(values: dict[str, Any]) -> None:
         Budget(**{"per": "day"} | values)
 
 
-def test_what_is_no_budget_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="budget must be a Budget"), njrt.using(budget=[5]):  # type: ignore[list-item]
-        pass
-
-
 PERIODS = [
     ("2026-03-01T23:59:59+00:00", "day", "2026-03-01"),
     ("2026-03-02T00:30:00+01:00", "day", "2026-03-01"),

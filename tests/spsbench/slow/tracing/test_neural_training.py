@@ -32,7 +32,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def list_command(data: Path, out: Path, *more: str) -> list[str]:
     command = [sys.executable, "-m", "spsbench", "train", str(data), "--size", "tiny"]
-    return [*command, "--steps", "40", "--every", "10", "--out", str(out), *more]
+    return [*command, "--steps", "20", "--every", "5", "--out", str(out), *more]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def list_points(out: Path) -> list[dict[str, object]]:
 def test_the_curve_has_a_point_for_each_checkpoint_and_falls(trained: Path) -> None:
     points = read_curve(trained / "curve.jsonl")
     assert [(point.step, point.programs) for point in points] == [
-        (step, step * 8) for step in (10, 20, 30, 40)
+        (step, step * 8) for step in (5, 10, 15, 20)
     ]
     assert points[-1].valid_loss < points[0].valid_loss
     assert points[0].steps_held_out > 50
