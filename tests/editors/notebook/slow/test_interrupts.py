@@ -199,7 +199,7 @@ def test_an_interrupted_cell(
     assert shown.get("error", "") == case.error, shown
     value = case.undone if policy == "contained" and case.undone else case.value
     assert kernel.run(case.expression).get("value") == value
-    assert "failed" in kernel.run("%njpy trace")["value"]
+    assert "failed" in kernel.run("%njpy trace")["stdout"]
     kernel.run(using + "Scripted([run('seen.append(n)', done=True)])")
     after = kernel.run(f"n, seen = 7, []\n{BLOCK.format('')}\nseen")
     assert after.get("value") == "[7]", after
