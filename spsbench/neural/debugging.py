@@ -92,7 +92,7 @@ def _parse_call(source: str, call: str) -> tuple[ast.FunctionDef, dict[str, Any]
     binding = ast.Lambda(given, ast.parse("locals()", mode="eval").body)
     bound = ast.copy_location(ast.Expression(ast.Call(binding, node.args, node.keywords)), node)
     try:
-        return function, eval(compile(ast.fix_missing_locations(bound), "<call>", "eval"))
+        return function, eval(compile(ast.fix_missing_locations(bound), "<call>", "eval"), {})
     except (TypeError, SyntaxError) as problem:  # a keyword twice
         words = str(problem).replace("<lambda>()", call)
         raise ValueError(words) from None

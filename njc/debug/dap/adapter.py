@@ -312,7 +312,9 @@ class Adapter:
             return
         is_entry, self._is_first_stop = self._is_first_stop, False
         reason, words = choose_stop_reason(stopped.reason, is_entry), stopped.reason
-        text = words if reason != "exception" else describe_failure(self._run.timeline)
+        text = words
+        if reason == "exception":
+            text = describe_failure(self._run.timeline[: stopped.step.number + 1])
         if divergence:
             reason, words, text = "exception", "the run diverges", divergence
         self._send_stopped(reason=reason, description=words, text=text)
