@@ -19,7 +19,7 @@ from contextlib import asynccontextmanager
 from typing import Any, assert_never
 
 from njrt.data.media import Attachment
-from njrt.data.message_json import write_json
+from njrt.data.message_json import format_json_line
 from njrt.messages import (
     Json,
     Message,
@@ -234,7 +234,7 @@ def _parse_call(block: Any) -> ToolCall:
     if not id or not name:
         raise MalformedReplyError("content: a tool call without id or name")
     given = block.get("input")
-    return ToolCall(id, name, given if isinstance(given, dict) else None, write_json(given))
+    return ToolCall(id, name, given if isinstance(given, dict) else None, format_json_line(given))
 
 
 _STOP_REASONS: Mapping[str | None, StopReason] = {

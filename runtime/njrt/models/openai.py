@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Literal, assert_never
 
 from njrt.data.media import Attachment
-from njrt.data.message_json import write_json
+from njrt.data.message_json import format_json_line
 from njrt.data.records import replace
 from njrt.errors import ConfigurationError, ModelNotFoundError
 from njrt.messages import (
@@ -258,7 +258,7 @@ AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 
 
 def _build_call(call: ToolCall) -> Body:
-    function = {"name": call.name, "arguments": write_json(make_sendable_arguments(call))}
+    function = {"name": call.name, "arguments": format_json_line(make_sendable_arguments(call))}
     return {"id": call.id, "type": "function", "function": function}
 
 

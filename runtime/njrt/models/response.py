@@ -12,7 +12,7 @@ import json
 import math
 from typing import Any
 
-from njrt.messages import CallAttempt, read_float
+from njrt.messages import CallAttempt
 
 MAX_DEPTH = 100
 """Maximal nesting of lists and objects; models' replies have fewer than ten levels."""
@@ -82,6 +82,6 @@ def escape_surrogates(value: Any, max_depth: float = math.inf) -> Any:
 
 
 def _parse_float(text: str) -> float:
-    if not math.isfinite(number := read_float(text)):
+    if not math.isfinite(number := float(text)):
         raise ValueError(f"{text} is not a number of JSON, or is too large")
     return number

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from njrt.data.message_json import write_json
+from njrt.data.message_json import format_json_line
 from njrt.messages import Json, ModelMessage, Reply, make_object_schema
 from njrt.models.response import MalformedReplyError, parse_json
 from njrt.values.json_unions import list_alternatives, walk_schemas
@@ -53,7 +53,7 @@ def unwrap_reply(reply: Reply) -> Reply:
         return reply
     if isinstance(value, dict) and value.keys() == {REPLY}:
         value = value[REPLY]
-    return replace(reply, message=ModelMessage(write_json(value)))
+    return replace(reply, message=ModelMessage(format_json_line(value)))
 
 
 def _make_strict(schema: Json) -> dict[str, Any]:

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from njrt.data.outcome import UserValue
-from njrt.messages import Json, WrittenFloat
+from njrt.messages import Json
 from njrt.values.json_unions import (
-    DECIMAL,
     MEMBERS,
     NUMBERED,
     JsonValue,
@@ -67,8 +66,6 @@ class ChoiceReader:
                 ]
             case dict():
                 return self.read_object(value, schema, place)
-            case WrittenFloat() if DECIMAL not in schema:
-                return float(value)
         return value
 
     def read_object(self, value: dict[str, JsonValue], schema: Json, place: Place) -> UserValue:

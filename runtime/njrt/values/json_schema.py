@@ -1,7 +1,6 @@
 """The JSON schemas of types, as pydantic generates them, with marks for the way back to values.
 
     Color                {"enum": ["RED", "BLUE"], "type": "string", "x-members": {...}}
-    Decimal              {"anyOf": [{"type": "number", "x-decimal": True}, ...]}
     Callable[[], int]    TypeError: JSON does not carry functions
 
 Imported only when a type's form is made: it imports pydantic.
@@ -18,7 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from njrt.messages import make_object_schema
 from njrt.values.data_classes import has_own_constructor, is_data_class
-from njrt.values.json_unions import DECIMAL, MEMBERS, NAMED_TUPLE, NUMBERED
+from njrt.values.json_unions import MEMBERS, NAMED_TUPLE, NUMBERED
 
 
 class SchemaGenerator(GenerateJsonSchema):
@@ -79,9 +78,8 @@ class SchemaGenerator(GenerateJsonSchema):
         return self.offer(schema["function"], lambda: {**found(), NAMED_TUPLE: True})
 
     def decimal_schema(self, schema: Any) -> dict[str, Any]:
-        found = super().decimal_schema(schema)
-        forms = found.get("anyOf", [found])
-        return {"anyOf": [{**form, DECIMAL: True} for form in forms]}
+        # Without a title, pydantic would drop its number in a union with a float.
+        return {**super().decimal_schema(schema), "title": "Decimal"}
 
     def dataclass_schema(self, schema: Any) -> dict[str, Any]:
         if has_own_constructor(schema["cls"]) and schema["cls"] not in self.numbered:

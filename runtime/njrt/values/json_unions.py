@@ -21,9 +21,6 @@ JsonValue = Any
 MEMBERS = "x-members"
 """The key under which a schema holds enum members by name and alias, until it is sent anywhere."""
 
-DECIMAL = "x-decimal"
-"""The key that marks the schema of a number that is read with all its digits."""
-
 NAMED_TUPLE = "x-named-tuple"
 """The key that marks an object that pydantic makes from an array, too."""
 
