@@ -18,12 +18,19 @@ DeclaredType = Any
 
 
 @lru_cache(maxsize=256)
-def get_adapter(declared: DeclaredType) -> Any:
-    """Return the `TypeAdapter` of a type; each type has only one."""
+def _make_adapter(declared: DeclaredType) -> Any:
     from pydantic import TypeAdapter
 
     checked = convert_typed_dicts(declared) if sys.version_info < (3, 12) else declared
     return TypeAdapter(checked)
+
+
+def get_adapter(declared: DeclaredType) -> Any:
+    """Return the `TypeAdapter` of a type; each type has only one."""
+    try:
+        return _make_adapter(declared)
+    except TypeError:  # unhashable, such as Annotated[int, []]
+        return _make_adapter.__wrapped__(declared)
 
 
 def convert_typed_dicts(declared: DeclaredType) -> DeclaredType:
