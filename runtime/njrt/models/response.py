@@ -44,7 +44,7 @@ def parse_json(text: str | bytes) -> Any:
     """Return the value of a JSON text; strings may have control characters."""
     try:
         value = json.loads(text, strict=False)
-        json.dumps(value, allow_nan=False)  # of infinite numbers and NaN
+        json.dumps(value, allow_nan=False)  # refuses infinite numbers and NaN
         return escape_surrogates(value, MAX_DEPTH)
     except (ValueError, RecursionError):
         raise MalformedReplyError("it is not JSON, or nested too deep") from None
