@@ -33,7 +33,6 @@ from njrt.data.media import Media
 from njrt.data.records import record
 from njrt.data.similar import find_similar
 from njrt.errors import ConfigurationError, NaturalError
-from njrt.messages import round_floats
 
 ArgumentValue = Any
 """An argument of the user's function."""
@@ -78,13 +77,13 @@ class TargetFunction:
     def _convert(self, parameter: str, name: str, value: ArgumentValue) -> ArgumentValue:
         """Return the value, converted to the annotated type."""
         if parameter not in self.annotations:
-            return round_floats(value)
+            return value
         from pydantic import ValidationError
 
         from njrt.values.dataclass_json import describe_validation_error
 
         try:
-            return round_floats(_make_converter(self.name, parameter)(value))
+            return _make_converter(self.name, parameter)(value)
         except ValidationError as error:
             text = describe_validation_error(error)
             raise InvalidRowError(f"argument `{name}`: {text}") from None

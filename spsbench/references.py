@@ -26,7 +26,7 @@ from njrt.block.agent.tools import REFERENCE_SCHEMA, get_address
 from njrt.data.outcome import UserValue
 from njrt.effects import WireValue
 from njrt.interface import Handling, RawJson
-from njrt.messages import Json, WrittenFloat, make_object_schema
+from njrt.messages import Json, make_object_schema
 from njrt.values.introspection import (
     find_member,
     get_class_name,
@@ -295,8 +295,6 @@ def decode_wire(wire: WireValue, heap: Heap) -> UserValue:
                 raise ValueError(f"{json.dumps(wire)[:200]} is no value; the forms are: {FORMS}")
             case list():
                 return [decode(item) for item in wire]
-            case WrittenFloat():
-                return float(wire)
             case _:
                 return wire
 

@@ -21,7 +21,6 @@ from njc.project.units import explaining_failure, format_path
 from njc.target import InvalidRowError, TargetFunction
 from njrt.data.records import field, record
 from njrt.errors import ConfigurationError
-from njrt.messages import read_float
 
 RowFormat = Literal["csv", "jsonl"]
 
@@ -84,7 +83,7 @@ def _read_json_lines(lines: Iterator[str]) -> Iterator[BatchRow]:
     for number, (line, text) in enumerate(((n, it) for n, it in numbered if it), 1):
         made = partial(BatchRow, number, line, _compute_digest(text))
         try:
-            arguments = json.loads(text, object_pairs_hook=_make_object, parse_float=read_float)
+            arguments = json.loads(text, object_pairs_hook=_make_object)
         except json.JSONDecodeError as error:
             yield made(problem=f"not JSON: {error.msg} at column {error.colno}")
         except (ValueError, RecursionError) as error:  # a second key, or nested too deep

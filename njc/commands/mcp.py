@@ -69,27 +69,17 @@ def add(console: Console, name: str, out: Path | None, allow: Sequence[str], **s
             f"{file} exists, and is not written by this `njc mcp add`; name another --out, or "
             "delete the file"
         )
-    said, tools = _ask_server(opened := McpServer(name, **server), allow)
-    write_all({file: write_module(opened, tools, allow, _HEAD).encode()}, {})
-    console.note(f"{file}: {format_count(len(tools), 'tool')} of {said or name}")
-
-
-def _ask_server(server: McpServer, allow: Sequence[str]) -> tuple[str, list[Any]]:
-    """Return a server's name and its tools.
-
-    Raises ConfigurationError if it cannot be reached, or lacks tools or one of `allow`.
-    """
+    opened = McpServer(name, **server)
     try:
-        said, tools = server.list_tools()
+        said, tools = opened.list_tools()
     except ToolError as error:
         raise ConfigurationError(str(error)) from None
     finally:
-        server.close()
+        opened.close()
     known = sorted(tool.name for tool in tools)
-    if not known:
-        raise ConfigurationError(f"the MCP server {server.name} has no tools")
     if missing := {*allow} - {"*", *known}:
         raise ConfigurationError(
-            f"the MCP server {server.name} has no tool `{min(missing)}`; it has {', '.join(known)}"
+            f"the MCP server {name} has no tool `{min(missing)}`; it has {', '.join(known)}"
         )
-    return said, tools
+    write_all({file: write_module(opened, tools, allow, _HEAD).encode()}, {})
+    console.note(f"{file}: {format_count(len(tools), 'tool')} of {said or name}")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 import json
 import keyword
 import re
@@ -156,10 +157,8 @@ def make_identifier(text: str) -> str:
 
 def make_unique(name: str, used: set[str]) -> str:
     """Return the name, with a number if it is already used, and add it to the used names."""
-    made, number = name, 1
-    while made in used:
-        number += 1
-        made = f"{name.rstrip('_')}_{number}"
+    numbered = (f"{name.rstrip('_')}_{number}" for number in itertools.count(2))
+    made = next(it for it in itertools.chain([name], numbered) if it not in used)
     used.add(made)
     return made
 

@@ -22,34 +22,8 @@ StopReason = Literal["end", "length", "refusal"]
 """Why a reply ended: normally (also with tool calls), cut off by a token limit, or refused."""
 
 
-class WrittenFloat(float):
-    """A JSON number and its digits as text: a `Decimal` is made from them all, also by pydantic."""
-
-    def __init__(self, text: str) -> None:
-        self.digits = text
-
-    def __str__(self) -> str:
-        return self.digits
-
-
-def read_float(text: str) -> float:
-    """Return a JSON number; it is a `WrittenFloat` if Python writes its float differently."""
-    return number if repr(number := float(text)) == text else WrittenFloat(text)
-
-
-def round_floats(value: Any) -> Any:
-    """Return a JSON value with plain floats; other objects stay as they are."""
-    if type(value) is dict:
-        return {name: round_floats(item) for name, item in value.items()}
-    if type(value) is list:
-        return [round_floats(item) for item in value]
-    return float(value) if type(value) is WrittenFloat else value
-
-
-ANSWER_DECODER = json.JSONDecoder(strict=False, parse_float=WrittenFloat)
-"""Reads an answer; strings may contain control characters, because small models write them."""
-ARGUMENT_DECODER = json.JSONDecoder(strict=False, parse_float=read_float)
-"""Reads arguments likewise; a number is a `WrittenFloat` only if Python writes it differently."""
+ANSWER_DECODER = json.JSONDecoder(strict=False)
+"""Reads what models write; strings may contain control characters, because small models do that."""
 
 
 @record

@@ -246,7 +246,7 @@ def test_an_attribute_or_a_type_without_form_is_a_configuration_error() -> None:
             """
             return y
     ''')
-    with pytest.raises(njrt.ConfigurationError, match=r"<:y>.*functions"):
+    with pytest.raises(njrt.ConfigurationError, match=r"<:y>.*callable"):
         program.call("f", 1, says=[{"y": 1}])
 
 
@@ -256,13 +256,13 @@ def test_a_type_is_read_as_it_is_shown(reply: str) -> None:
         from typing import Literal, Annotated
         def f(x):
             f"""natural(effects="answer")
-            Put {x} into <:y: Annotated[Literal["a{{b}}", "c<<d"], {{"k": {{}}}}]>.
+            Put {x} into <:y: Annotated[Literal["a{{b}}", "c<<d"], "{{}}"]>.
             """
             return y
     ''')
     assert program.call("f", 1, says=[{"y": reply}]) == reply
     shown = program.model.requests[0].messages[0].text
-    assert 'Literal["a{b}", "c<d"], {"k": {}}]>' in shown
+    assert 'Literal["a{b}", "c<d"], "{}"]>' in shown
     assert '"a{b}" | "c<d"' in shown
 
 

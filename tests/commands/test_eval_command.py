@@ -420,7 +420,11 @@ def test_repeats_are_not_answered_by_the_cache(
 SETTINGS = {
     "no recording": ({"NJC_RECORD": "none:missing.jsonl"}, "there is no recording", 3),
     "no model": ({}, "no model is configured", 2),
-    "no server": ({"NJC_BASE_URL": "http://127.0.0.1:9/v1", "NJC_API_KEY": "x"}, "cannot reach", 3),
+    "no server": (
+        {"NJC_BASE_URL": "http://127.0.0.1:9/v1", "NJC_API_KEY": "x"},
+        "no reply from",
+        3,
+    ),
 }
 
 

@@ -493,7 +493,7 @@ ANSWERABLE = {
         "natural\n", 'natural(effects="answer")\n'
     ),
     "import `date` outside": lambda text: text.replace("if TYPE_CHECKING:", "if True:"),
-    "give each a field": lambda text: text.replace(
+    "use one, or give each class a field": lambda text: text.replace(
         "class Cat:", 'class Cat:\n    kind: Literal["cat"]'
     ).replace("class Dog:", 'class Dog:\n    kind: Literal["dog"]'),
     "write its type, as in `<:y: str>`": lambda text: text.replace("<:y>", "<:y: str>"),

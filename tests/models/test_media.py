@@ -113,7 +113,7 @@ def test_pydantic_ai_is_sent_them_as_its_own_types():
     label, picture = seen[0][:2]
     assert (label, picture.data, picture.media_type) == ("<file0>:", PNG, "image/png")
     kinds = [getattr(part, "kind", "") for part in seen[0] if not isinstance(part, str)]
-    assert kinds.count("binary") == 10
+    assert kinds.count("binary") == 12
     assert {"image-url", "document-url", "audio-url"} < set(kinds)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
@@ -58,72 +59,48 @@ class Spent:
         raise CallLimitError("no more calls")
 
 
-def test_the_first_layer_is_the_outermost(ask):
+def interrupt(request: Request) -> str:
+    raise KeyboardInterrupt
+
+
+LAYERED: dict[str, tuple[Any, Any, Any, list[str]]] = {
+    "two": (["hi"], lambda outer, inner: (outer, inner), "hi",
+            ["outer asks", "inner asks", "inner has hi", "outer has hi"]),
+    "none": (["hi"], lambda outer, inner: (), "hi", []),
+    "one that answers by itself": ([], lambda outer, inner: (outer, Kept(), inner), "kept",
+                                   ["outer asks", "outer has kept"]),
+    "one that asks twice": ([ServerError("down"), "up"], lambda outer, inner: (outer, Stubborn(), inner), "up",
+                            ["outer asks", "inner asks", "inner saw ServerError", "inner asks", "inner has up", "outer has up"]),
+    "an error": ([ModelError("no")], lambda outer, inner: (outer, inner), ModelError,
+                 ["outer asks", "inner asks", "inner saw ModelError", "outer saw ModelError"]),
+    "an error of a layer": ([], lambda outer, inner: (outer, Spent()), CallLimitError,
+                            ["outer asks", "outer saw CallLimitError"]),
+    "an interrupt": (interrupt, lambda outer, inner: (outer,), KeyboardInterrupt,
+                     ["outer asks", "outer saw KeyboardInterrupt"]),
+}  # fmt: skip
+"""What the model replies, the layers, the reply or the error, and what two layers note of it."""
+
+
+@pytest.mark.parametrize(
+    ("script", "arrange", "outcome", "expected"), LAYERED.values(), ids=LAYERED
+)
+def test_what_passes_the_layers(ask, script, arrange, outcome, expected):
     notes: list[str] = []
-    model = LayeredModel(Scripted(["hi"]), (Noted("outer", notes), Noted("inner", notes)))
-    assert ask(model, REQUEST).message.text == "hi"
-    assert notes == ["outer asks", "inner asks", "inner has hi", "outer has hi"]
-
-
-def test_without_layers_the_model_itself_answers(ask):
-    assert ask(LayeredModel(Scripted(["hi"])), REQUEST).message.text == "hi"
+    model = Scripted(script)
+    layers = arrange(Noted("outer", notes), Noted("inner", notes))
+    layered = LayeredModel(model, layers)
+    if isinstance(outcome, str):
+        assert ask(layered, REQUEST).message.text == outcome
+    else:
+        with pytest.raises(outcome):
+            ask(layered, REQUEST)
+    assert notes == expected
+    assert [request.turn for request in model.requests] == [1, 2][: len(model.requests)]
 
 
 def test_it_goes_by_the_models_name_and_protocol():
     model = LayeredModel(LayeredModel(Scripted([], name="some", protocol="text"), (Kept(),)))
     assert (model.name, model.protocol) == ("some", "text")
-
-
-def test_a_layer_may_answer_by_itself(ask):
-    model = Scripted([])
-    notes: list[str] = []
-    reply = ask(
-        LayeredModel(model, (Noted("outer", notes), Kept(), Noted("inner", notes))), REQUEST
-    )
-    assert reply.source == "cache"
-    assert notes == ["outer asks", "outer has kept"]
-    assert model.requests == []
-
-
-def test_a_layer_may_ask_twice(ask):
-    model = Scripted([ServerError("down"), "up"])
-    notes: list[str] = []
-    reply = ask(
-        LayeredModel(model, (Noted("outer", notes), Stubborn(), Noted("inner", notes))), REQUEST
-    )
-    assert (reply.message.text, reply.model) == ("up", "second try")
-    assert [request.turn for request in model.requests] == [1, 2]
-    assert notes == [
-        "outer asks", "inner asks", "inner saw ServerError", "inner asks", "inner has up", "outer has up",
-    ]  # fmt: skip
-
-
-def test_errors_pass_through_every_layer_that_asked(ask):
-    notes: list[str] = []
-    model = LayeredModel(
-        Scripted([ModelError("no")]), (Noted("outer", notes), Noted("inner", notes))
-    )
-    with pytest.raises(ModelError, match="no"):
-        ask(model, REQUEST)
-    assert notes == ["outer asks", "inner asks", "inner saw ModelError", "outer saw ModelError"]
-
-
-def test_so_do_errors_of_layers(ask):
-    notes: list[str] = []
-    with pytest.raises(CallLimitError):
-        ask(LayeredModel(Scripted([]), (Noted("outer", notes), Spent())), REQUEST)
-    assert notes == ["outer asks", "outer saw CallLimitError"]
-
-
-def test_an_interrupt_is_seen_by_the_layers_and_stays_what_it_is(ask):
-    notes: list[str] = []
-
-    def interrupted(request: Request) -> str:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        ask(LayeredModel(Scripted(interrupted), (Noted("outer", notes),)), REQUEST)
-    assert notes == ["outer asks", "outer saw KeyboardInterrupt"]
 
 
 def test_so_is_a_cancellation():

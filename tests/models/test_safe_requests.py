@@ -12,7 +12,7 @@ import pytest
 from conversations import PLAIN
 from loopback import Endless, Loopback, Raw
 from njrt.errors import ServerError
-from njrt.models.http_client import MAX_BODY_BYTES
+from njrt.models.response import MAX_BODY_BYTES
 from vendors import VENDORS, Vendor
 
 both_vendors = pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)

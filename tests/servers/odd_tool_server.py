@@ -22,7 +22,6 @@ RESULTS: dict[str, Any] = {
     "an error": None,
     "an unheard part": {"content": [{"type": "smell", "data": "x"}]},
     "no base64": {"content": [{"type": "image", "data": "@@@not base64", "mimeType": "image/png"}]},
-    "only structure": {"content": [], "structuredContent": {"n": "ö"}},
     "no parts": {"content": []},
     "a wrong structure": {"content": [], "structuredContent": {"n": "x"}},
     "noise": TEXT,

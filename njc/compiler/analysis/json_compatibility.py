@@ -13,9 +13,8 @@ not read.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 
 from njc.compiler.analysis.class_members import (
     DATA_BASES,
@@ -34,7 +33,14 @@ from njc.compiler.analysis.types import (
 from njc.compiler.frontend.prompt_references import list_variables
 from njrt.data.aliases import Json
 from njrt.data.records import record
-from njrt.values.json_unions import MEMBERS, NAMED_TUPLE, JsonValue, are_alike, flatten_alternatives
+from njrt.values.json_unions import (
+    KEY_KINDS,
+    MEMBERS,
+    NAMED_TUPLE,
+    JsonValue,
+    find_equal_alternatives,
+    flatten_alternatives,
+)
 
 _WITHOUT_JSON = frozenset({"complex", "fractions.Fraction"})
 _ABSTRACT_COLLECTIONS = frozenset(
@@ -53,8 +59,6 @@ _SCALAR_FORMS: Mapping[str, Json] = {
     "decimal.Decimal": {"anyOf": [{"type": "number"}, _TEXT]},
 }
 """The forms of scalars; all other scalars are texts."""
-_KEY_KINDS = ("string", "integer", "number", "boolean")
-
 MAX_DEPTH = 50
 """The maximum depth of a type, including the fields of its classes."""
 
@@ -76,10 +80,13 @@ def find_json_problem(typed: Typed, types: DeclaredTypes) -> JsonProblem | None:
     """Return why JSON cannot represent all values of a type; None if it can."""
     reader = _FormReader(types)
     try:
-        reader.read(typed)
+        form = reader.read(typed)
     except _NoFormError as error:
         return JsonProblem(*error.args)
-    return reader.find_equal()
+    if equal := find_equal_alternatives({**form, "$defs": reader.definitions}):
+        remedy = 'use one, or give each class a field that identifies it: `kind: Literal["cat"]`'
+        return JsonProblem(f"JSON does not tell `{equal[0]}` and `{equal[1]}` apart", remedy)
+    return None
 
 
 def read_json_form(typed: Typed, types: DeclaredTypes) -> tuple[Json | None, Json]:
@@ -102,7 +109,6 @@ class _FormReader:
     types: DeclaredTypes
     definitions: dict[str, Json] = field(default_factory=dict)
     """The schemas of classes, empty until they have been read."""
-    unions: list[tuple[Sequence[Typed], Sequence[Json]]] = field(default_factory=list)
     depth: int = 0
 
     def read(self, typed: Typed) -> Json:
@@ -116,26 +122,10 @@ class _FormReader:
                     f"`{hidden}` is there for type checkers only",
                     f"import `{hidden}` outside of `if TYPE_CHECKING:`",
                 )
-        found = self.types.union_parts(expanded)
-        parts = [*{(str(part), part.scope): part for part in found}.values()]
-        forms = [self.read_part(part) for part in parts]
+        parts = {(str(it), it.scope): it for it in self.types.union_parts(expanded)}.values()
+        forms = [{**self.read_part(part), "title": str(part)} for part in parts]
         self.depth -= 1
-        self.unions.append((parts, forms))
         return forms[0] if len(forms) == 1 else {"anyOf": forms}
-
-    def find_equal(self) -> JsonProblem | None:
-        """Return union parts that no JSON value distinguishes, as a problem."""
-        root = {"$defs": self.definitions}
-        for parts, forms in self.unions:
-            for one, other in combinations(range(len(parts)), 2):
-                if are_alike(forms[one], forms[other], root):
-                    pair = [parts[one], parts[other]]
-                    are_classes = all(self.types.class_of_type(part) for part in pair)
-                    tag = f'`kind: Literal["{str(pair[0]).lower()}"]`'
-                    remedy = f"give each a field that identifies it, such as {tag}" * are_classes
-                    reason = f"JSON does not tell `{pair[0]}` and `{pair[1]}` apart"
-                    return JsonProblem(reason, remedy)
-        return None
 
     def read_part(self, typed: Typed) -> Json:
         name = self.types.name_of(typed)
@@ -187,10 +177,10 @@ class _FormReader:
         forms = [self.read(typed.inside(part)) for part in (parts[:-1] if is_open else parts)]
         if name in _MAPPINGS:
             keys = [*flatten_alternatives(forms[:1], {"$defs": self.definitions})]
-            if len(forms) != 2 or len(keys) != 1 or keys[0].get("type") not in _KEY_KINDS:
+            if len(forms) != 2 or len(keys) != 1 or keys[0].get("type") not in KEY_KINDS:
                 raise _NoFormError(f"JSON cannot represent the keys of `{typed}`")
-            return {"type": "object"}
-        return {"type": "array"}
+            return {"type": "object", "additionalProperties": forms[1]}
+        return {"type": "array", "prefixItems": forms}
 
     def read_class(self, typed: Typed, found: ClassDefinition) -> Json:
         node, _ = found
@@ -198,15 +188,21 @@ class _FormReader:
         if bases & FLAG_BASES:
             raise _NoFormError(f"JSON does not carry combinations of `{node.name}`")
         if bases & ENUM_BASES:
-            members = dict.fromkeys(list_members(node), node)
+            members = {
+                target.id: node
+                for statement in node.body
+                if isinstance(statement, ast.Assign)
+                for target in statement.targets
+                if isinstance(target, ast.Name)
+            }
             return {**_TEXT, "enum": [*members], MEMBERS: members}
         if not (bases & DATA_BASES or is_dataclass(node)):
             raise _NoFormError(f"JSON does not carry `{typed}`, which declares no fields")
         if is_dataclass(node) and _has_own_constructor(node):
             raise _NoFormError(f"`{node.name}` is made by code of its own")
-        if strange := self.find_strange_base(found):
+        for base in self.list_strange_bases(found):
             raise _NoFormError(
-                f"njc does not see the fields of `{strange}`",
+                f"njc does not see the fields of `{base}`",
                 'write `effects="answer"` on the block, if JSON carries them',
                 False,
             )
@@ -215,32 +211,16 @@ class _FormReader:
             for name, declared in self.types.list_fields(found)
             if not name.startswith("_")  # private to a model, or the mark `_: KW_ONLY`
         }
-        mark = {NAMED_TUPLE: True} if "typing.NamedTuple" in bases else {}
-        return {"type": "object", "properties": fields, **mark}
+        is_tuple = "typing.NamedTuple" in bases
+        return {"type": "object", "properties": fields, **({NAMED_TUPLE: True} if is_tuple else {})}
 
-    def find_strange_base(self, found: ClassDefinition) -> str | None:
-        """Return a base of a class with unknown fields."""
-        known = DATA_BASES | _NEUTRAL_BASES
-        for base in found[0].bases:
-            typed = Typed(base, found[1])
-            inner = self.types.class_of_type(typed)
-            if inner is not None:
-                if (strange := self.find_strange_base(inner)) is not None:
-                    return strange
-            elif self.types.name_of(typed) not in known:
-                return str(typed)
-        return None
-
-
-def list_members(node: ast.ClassDef) -> list[str]:
-    """Return the names of an enum's members."""
-    return [
-        target.id
-        for statement in node.body
-        if isinstance(statement, ast.Assign)
-        for target in statement.targets
-        if isinstance(target, ast.Name)
-    ]
+    def list_strange_bases(self, found: ClassDefinition) -> Iterator[Typed]:
+        """Yield the bases of a class with unknown fields."""
+        for node, scope in self.types.walk_bases(found):
+            for base in (Typed(each, scope) for each in node.bases):
+                is_here = self.types.class_of_type(base) is not None
+                if not is_here and self.types.name_of(base) not in DATA_BASES | _NEUTRAL_BASES:
+                    yield base
 
 
 def _has_own_constructor(node: ast.ClassDef) -> bool:

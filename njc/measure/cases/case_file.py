@@ -15,7 +15,6 @@ from njc.project.units import explaining_failure
 from njrt.data.private_files import read_file
 from njrt.data.records import field, record
 from njrt.errors import ConfigurationError
-from njrt.messages import read_float
 from njrt.values.dataclass_json import NO_OTHER_KEYS, InvalidJsonError, from_json, make_json_value
 from njrt.values.rendering.writer import escape_unprintable
 
@@ -60,7 +59,7 @@ def _read_case(line: str, number: int, place: str) -> Case:
     except InvalidJsonError as error:
         known = ", ".join(Case.__dataclass_fields__)
         raise ConfigurationError(f"{place}: {error}; the fields of a case are {known}") from None
-    fields = json.loads(line, parse_float=read_float)
+    fields = json.loads(line)
     for name in ("expect", "after") & fields.keys():  # 1e999 and NaN in the same form as in results
         fields[name] = make_json_value(fields[name])
     name = escape_unprintable(fields.get("name", "")) or f"line {number}"

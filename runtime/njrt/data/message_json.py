@@ -18,7 +18,6 @@ from typing import Any, assert_never
 from njrt.data.media import Attachment
 from njrt.messages import (
     ANSWER_DECODER,
-    ARGUMENT_DECODER,
     CallAttempt,
     Json,
     Message,
@@ -28,7 +27,6 @@ from njrt.messages import (
     ToolMessage,
     Usage,
     UserMessage,
-    WrittenFloat,
 )
 
 
@@ -45,16 +43,6 @@ def format_json_line(value: Any) -> str:
 def drop_empty(**fields: Any) -> dict[str, Any]:
     """Return the fields that have a value; a line omits empty fields."""
     return {name: value for name, value in fields.items() if value}
-
-
-def write_json(value: Any) -> str:
-    """Return a JSON value as text, with all the digits of a `WrittenFloat`."""
-    if isinstance(value, dict):
-        pairs = (f"{format_json_line(name)}: {write_json(it)}" for name, it in value.items())
-        return f"{{{', '.join(pairs)}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(write_json, value))}]"
-    return value.digits if isinstance(value, WrittenFloat) else format_json_line(value)
 
 
 def parse_json_lines(lines: Iterable[str]) -> Iterator[Any]:
@@ -177,12 +165,6 @@ def _call_to_json(call: ToolCall) -> dict[str, Any]:
     return {"name": call.name, "arguments": dict(call.arguments)}
 
 
-def _keep_digits(call: ToolCall) -> dict[str, str]:
-    """Return the arguments' text if it has numbers that JSON would round."""
-    is_exact = write_json(call.arguments) == format_json_line(call.arguments)
-    return {} if is_exact else {"raw": call.raw}
-
-
 def reply_to_json(reply: Reply) -> dict[str, Any]:
     """Return a reply as JSON: its text, calls and usage, and its stop reason unless it is `end`."""
     message = reply.message
@@ -190,9 +172,7 @@ def reply_to_json(reply: Reply) -> dict[str, Any]:
     if message.text:
         fields["text"] = message.text.split("\n")
     if message.calls:
-        fields["calls"] = [
-            {"id": call.id} | _call_to_json(call) | _keep_digits(call) for call in message.calls
-        ]
+        fields["calls"] = [{"id": call.id} | _call_to_json(call) for call in message.calls]
     if reply.stop != "end":
         fields["stop"] = reply.stop
     fields["usage"] = usage_to_json(reply.usage)
@@ -241,7 +221,7 @@ def reply_from_json(fields: Mapping[str, Any], model: str) -> Reply:
 
 def _call_from_json(fields: Mapping[str, Any]) -> ToolCall:
     if "raw" in fields:
-        arguments = ARGUMENT_DECODER.decode(fields["raw"]) if "arguments" in fields else None
+        arguments = ANSWER_DECODER.decode(fields["raw"]) if "arguments" in fields else None
         return ToolCall(fields["id"], fields["name"], arguments, fields["raw"])
     code = {"code": "\n".join(fields["code"])} if "code" in fields else {}
     arguments = code | dict(fields.get("arguments", {}))

@@ -7,7 +7,6 @@ server.call("get_current_time", {"timezone": "UTC"}, structured=True)      {"dat
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import math
 import os
@@ -16,7 +15,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from njrt.errors import ConfigurationError, require_packages
-from njrt.models.network import Network, get_network
+from njrt.models.network import get_network
 
 if TYPE_CHECKING:
     from anyio import CancelScope
@@ -65,6 +64,7 @@ class McpServer:
             headers: HTTP headers; `${NAME}` in a value is an environment variable.
             timeout: seconds for one call, including the start of the server.
         """
+        require_packages(f"the MCP server {name}", "njpy-runtime[mcp]", "mcp")
         if bool(command) == bool(url):
             raise ConfigurationError(f"the MCP server {name} needs a command or a URL, not both")
         self.name, self.url, self.command = name, url, tuple(command)
@@ -83,15 +83,12 @@ class McpServer:
         checked by the tool's schema. Raises ToolError if the tool failed, ToolTimeoutError or
         ToolConnectionError if it was not reached.
         """
-        from pydantic_core import to_jsonable_python
-
-        given = {name: value for name, value in arguments.items() if value is not None}
-        sent = to_jsonable_python(given, by_alias=True)
+        sent = {name: value for name, value in arguments.items() if value is not None}
 
         async def ask(client: Client) -> Any:
             return read_result(await client.call_tool(tool, sent), structured)
 
-        return _get_network().run(self._ask(tool, ask))
+        return get_network().run(self._ask(tool, ask))
 
     def list_tools(self) -> tuple[str, list[Any]]:
         """Return the server's name with its version, and the SDK's tools; raises as `call`."""
@@ -105,12 +102,12 @@ class McpServer:
             info = client.server_info
             return f"{info.name} {info.version}".strip() if info else "", tools
 
-        return _get_network().run(self._ask("tools/list", fetch))
+        return get_network().run(self._ask("tools/list", fetch))
 
     def close(self) -> None:
         """End the session and the server's process; the next call opens a new session."""
         if self._process == os.getpid():
-            _get_network().run(self._close())
+            get_network().run(self._close())
 
     # ── the session, on the loop ─────────────────────────────────────────────────────────────────
 
@@ -215,8 +212,7 @@ def read_result(result: CallToolResult, is_structured: bool) -> Any:
     content = result.structured_content
     if is_structured:
         return content["result"] if content and [*content] == ["result"] else content
-    is_only_content = not result.content and content is not None
-    return json.dumps(content, ensure_ascii=False) if is_only_content else text
+    return text
 
 
 def _is_lost(error: Exception) -> bool:
@@ -229,12 +225,6 @@ def _is_lost(error: Exception) -> bool:
         return str(error).startswith(("Connection closed", "SSE stream ", "Session "))
     lost = (OSError, anyio.ClosedResourceError, anyio.BrokenResourceError, httpx2.HTTPError)
     return isinstance(error, lost)
-
-
-def _get_network() -> Network:
-    """Return the event loop of all sessions, which requests to models share."""
-    require_packages("a tool of an MCP server", "njpy-runtime[mcp]", "mcp")
-    return get_network()
 
 
 logging.getLogger("mcp").addHandler(logging.NullHandler())

@@ -14,12 +14,11 @@ cache. The current API has no temperature. A message with thinking goes back exa
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from typing import Any, assert_never
+from collections.abc import Mapping
+from typing import Any, ClassVar, assert_never
 
 from njrt.data.media import Attachment
-from njrt.data.message_json import write_json
+from njrt.data.message_json import format_json_line
 from njrt.messages import (
     Json,
     Message,
@@ -30,7 +29,6 @@ from njrt.messages import (
     Tool,
     ToolCall,
     ToolMessage,
-    ToolResult,
     Usage,
     UserMessage,
     VendorContent,
@@ -38,6 +36,7 @@ from njrt.messages import (
 from njrt.models.prices import add_price
 from njrt.models.remote import MAX_RETRIES, THINKING_TOKENS, VendorModel
 from njrt.models.request_parts import (
+    Body,
     build_file,
     make_sendable_arguments,
     normalize_messages,
@@ -46,18 +45,10 @@ from njrt.models.response import MalformedReplyError, read_field, read_token_cou
 from njrt.models.server import Server
 from njrt.models.strict_schema import is_strict, make_strict_schema, unwrap_reply
 
-Body = dict[str, Any]
-"""JSON on its way to the server."""
-
 VENDOR_URL = "https://api.anthropic.com"
 
 NON_THINKING_PREFIXES = ("claude-3", "claude-haiku-4", "claude-sonnet-4", "claude-opus-4")
 """Models that think only on request; later ones may think before any reply."""
-
-
-def count_thinking_tokens(model: str) -> int:
-    """Return the tokens that a model may use for thinking, beyond its reply."""
-    return 0 if model.startswith(NON_THINKING_PREFIXES) else THINKING_TOKENS
 
 
 class Anthropic(VendorModel):
@@ -67,8 +58,9 @@ class Anthropic(VendorModel):
     """
 
     sdk = "anthropic"
-    client_name, error_name = "AsyncAnthropic", "AnthropicError"
+    sdk_name = "Anthropic"
     api_path = "messages"
+    pieces: ClassVar = {"text": "text", "input_json": "partial_json"}
 
     def __init__(
         self,
@@ -85,24 +77,27 @@ class Anthropic(VendorModel):
         self._model = model
 
     def make_body(self, request: Request) -> Body:
-        return make_message_body(request, self._model)
+        room = 0 if self._model.startswith(NON_THINKING_PREFIXES) else THINKING_TOKENS
+        messages = _build_messages(request, self.name)
+        if len(request.messages) > 1:
+            *before, last = messages[-1]["content"]
+            messages[-1]["content"] = [*before, last | CACHED]
+        limit = request.max_reply_tokens + room
+        body: Body = {"model": self._model, "max_tokens": limit, "messages": messages}
+        if request.tools:
+            body["tools"] = [_build_tool(tool) for tool in request.tools]
+        if request.schema is not None:
+            schema = make_strict_schema(request.schema)
+            reply = _build_tool(Tool("reply", "Reply.", schema))
+            body["tools"] = [reply | {"strict": is_strict(schema)}]
+            body["tool_choice"] = {"type": "tool", "name": "reply"}
+        if request.system:
+            body["system"] = [{"type": "text", "text": request.system} | CACHED]
+        return body
 
-    @asynccontextmanager
-    async def open_stream(self, api: Any, arguments: Body) -> AsyncIterator[tuple[Any, Any]]:
-        async with api.stream(**arguments) as stream:
-            yield stream, stream
-
-    def read_piece(self, state: Any, event: Any) -> str:
-        match event.type:
-            case "text":
-                return str(event.text)
-            case "input_json":
-                return str(event.partial_json)
-        return ""
-
-    def get_snapshot(self, state: Any) -> tuple[Any, bool]:
+    def get_snapshot(self, state: Any) -> tuple[Body, bool]:
         message = state.current_message_snapshot
-        return message, bool(message.stop_reason)
+        return message.to_dict(warnings=False), bool(message.stop_reason)
 
     def read_response(self, response: Any, request: Request) -> Reply:
         if (content := read_field(response, "content", list)) is None:
@@ -122,28 +117,6 @@ class Anthropic(VendorModel):
         uncached, cached, written = (read_token_count(usage, name) for name in names)
         output = read_token_count(usage, "output_tokens")
         return add_price(self.name, Usage(uncached + cached + written, output, cached), written)
-
-
-def make_message_body(request: Request, model: str) -> Body:
-    """Return the body of a request for a message."""
-    body: Body = {
-        "model": model,
-        "max_tokens": request.max_reply_tokens + count_thinking_tokens(model),
-        "messages": _build_messages(request, f"anthropic/{model}"),
-    }
-    if request.tools:
-        body["tools"] = [_build_tool(tool) for tool in request.tools]
-    if request.schema is not None:
-        schema = make_strict_schema(request.schema)
-        reply = _build_tool(Tool("reply", "Reply.", schema))
-        body["tools"] = [reply | {"strict": is_strict(schema)}]
-        body["tool_choice"] = {"type": "tool", "name": "reply"}
-    if request.system:
-        body["system"] = [{"type": "text", "text": request.system} | CACHED]
-    if len(request.messages) > 1:
-        *before, last = body["messages"][-1]["content"]
-        body["messages"][-1]["content"] = [*before, last | CACHED]
-    return body
 
 
 CACHED: Body = {"cache_control": {"type": "ephemeral"}}
@@ -166,21 +139,24 @@ def _build_messages(request: Request, name: str) -> list[Body]:
 def _build_content(message: Message, name: str) -> list[Json]:
     match message:
         case UserMessage(text, attachments):
-            files = [part for it in attachments for part in build_file(it, _make_file, TAKEN)]
+            files = [part for it in attachments for part in build_file(it, _make_file)]
             return files + _build_text(text)
         case ModelMessage(vendor_content=VendorContent(owner, blocks)) if owner == name:
             return list(blocks)
         case ModelMessage(text, calls):
-            return _build_text(text) + [_build_call(call) for call in calls]
+            return _build_text(text) + [
+                {"type": "tool_use", "id": call.id, "name": call.name}
+                | {"input": make_sendable_arguments(call)}
+                for call in calls
+            ]
         case ToolMessage(results):
-            return [_build_tool_result(result) for result in results]
+            return [
+                {"type": "tool_result", "tool_use_id": it.id, "is_error": it.failed}
+                | {"content": _build_text(it.text)}
+                for it in results
+            ]
         case _:
             assert_never(message)
-
-
-def _build_call(call: ToolCall) -> Body:
-    arguments = make_sendable_arguments(call)
-    return {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments}
 
 
 def _make_file(attachment: Attachment) -> Body | None:
@@ -193,21 +169,11 @@ def _make_file(attachment: Attachment) -> Body | None:
     return {"type": media.kind, "source": source}
 
 
-TAKEN = "the messages API takes PNG, JPEG, GIF, WebP and PDF"
 TAKEN_TYPES = {"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"}
 
 
 def _build_text(text: str) -> list[Json]:
     return [{"type": "text", "text": text}] if text.strip() else []
-
-
-def _build_tool_result(result: ToolResult) -> Body:
-    block: Body = {"type": "tool_result", "tool_use_id": result.id}
-    if content := _build_text(result.text):
-        block["content"] = content
-    if result.failed:
-        block["is_error"] = True
-    return block
 
 
 def _build_tool(tool: Tool) -> Body:
@@ -234,7 +200,7 @@ def _parse_call(block: Any) -> ToolCall:
     if not id or not name:
         raise MalformedReplyError("content: a tool call without id or name")
     given = block.get("input")
-    return ToolCall(id, name, given if isinstance(given, dict) else None, write_json(given))
+    return ToolCall(id, name, given if isinstance(given, dict) else None, format_json_line(given))
 
 
 _STOP_REASONS: Mapping[str | None, StopReason] = {

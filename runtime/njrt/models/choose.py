@@ -17,6 +17,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from urllib.parse import urlsplit
 
 from njrt.data.context import free_in_child
 from njrt.data.options import (
@@ -108,7 +110,7 @@ def _choose_named(name: str, base_url: str | None, environ: Mapping[str, str]) -
 def find_server_key(base_url: str, environ: Mapping[str, str]) -> str | None:
     """Return the key that is configured for the server at `base_url`, or None."""
     from njrt.models.openai import VENDOR_URL
-    from njrt.models.server import OWN_KEY_VARIABLE, have_same_origin
+    from njrt.models.server import OWN_KEY_VARIABLE
 
     key = environ.get(OWN_KEY_VARIABLE)
     if key and have_same_origin(base_url, environ.get("NJC_BASE_URL", "")):
@@ -116,6 +118,13 @@ def find_server_key(base_url: str, environ: Mapping[str, str]) -> str | None:
     if have_same_origin(base_url, environ.get("OPENAI_BASE_URL") or VENDOR_URL):
         return environ.get("OPENAI_API_KEY")
     return None
+
+
+def have_same_origin(url: str, other: str) -> bool:
+    """Return whether two URLs have the same scheme, host and port, written alike."""
+    with suppress(ValueError):
+        return urlsplit(url.lower())[:2] == urlsplit(other.lower())[:2]
+    return False
 
 
 def _get_openai(model: str | None, base_url: str | None, environ: Mapping[str, str]) -> Model:

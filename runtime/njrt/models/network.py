@@ -18,6 +18,8 @@ from contextlib import suppress
 from contextvars import Context
 from typing import Any, TypeVar
 
+from njrt.data.context import free_in_child
+
 T = TypeVar("T")
 
 
@@ -53,7 +55,7 @@ class Network:
 
     def start(self, exchange: Coroutine[Any, Any, T]) -> Future[T]:
         """Start `exchange` on the network's loop, in the caller's context; a cancel ends it."""
-        return asyncio.run_coroutine_threadsafe(_run_exchange(exchange), self._loop)
+        return asyncio.run_coroutine_threadsafe(exchange, self._loop)
 
     def get_client(self, owner: object, connect: Callable[[], Any]) -> Any:
         """Return the client of `owner`, made by `connect` when first needed, on this loop."""
@@ -82,45 +84,23 @@ class Network:
                 await client.close()
 
 
-async def _run_exchange(exchange: Coroutine[Any, Any, T]) -> T:
-    try:
-        return await exchange
-    except (KeyboardInterrupt, SystemExit, asyncio.CancelledError) as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        # A model's code has raised it; it would end the loop, or look like a cancellation.
-        raise RuntimeError(f"a model raised {type(error).__name__}") from error
-
-
-_network_lock = threading.RLock()
-_network: Network | None = None
+_networks: dict[int, Network] = {}
+"""The networks by process: a forked one has the connections of its parent, and not the thread."""
+_networks_lock = free_in_child(threading.RLock())
 
 
 def get_network() -> Network:
     """Return the network of this process, started when first needed."""
-    global _network
-    with _network_lock:
-        if _network is None:
-            _network = Network()
+    with _networks_lock:
+        if os.getpid() not in _networks:
+            _networks[os.getpid()] = Network()
             atexit.register(close_network)
-        return _network
+        return _networks[os.getpid()]
 
 
 def close_network() -> None:
     """Close this process's connections to models; the next request opens new ones."""
-    global _network
-    with _network_lock:
-        network, _network = _network, None
+    with _networks_lock:
+        network = _networks.pop(os.getpid(), None)
     if network is not None:
         network.close()
-
-
-def _reset_after_fork() -> None:
-    """Drop the network in a forked process, which has the connections but not the thread."""
-    global _network_lock, _network
-    _network_lock, _network = threading.RLock(), None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_after_fork)

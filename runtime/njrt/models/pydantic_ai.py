@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 
 from njrt.data.media import Attachment
 from njrt.errors import (
@@ -30,7 +30,6 @@ from njrt.messages import (
     Reply,
     Request,
     StopReason,
-    Tool,
     ToolCall,
     ToolMessage,
     Usage,
@@ -39,31 +38,16 @@ from njrt.messages import (
 )
 from njrt.models.decision_endpoints import ask_pydantic_ai
 from njrt.models.network import get_network
-from njrt.models.remote import (
-    THINKING_TOKENS,
-    RemoteModel,
-    list_files,
-)
-from njrt.models.request_parts import (
-    make_sendable_arguments,
-    normalize_messages,
-    parse_arguments,
-    read_text,
-)
+from njrt.models.remote import THINKING_TOKENS, RemoteModel, list_files
+from njrt.models.request_parts import make_sendable_arguments, normalize_messages, parse_arguments
 from njrt.models.response import MalformedReplyError, escape_surrogates, read_token_count
-from njrt.models.server import (
-    Server,
-    make_missing_key_error,
-    make_model_error,
-    shorten_message,
-)
+from njrt.models.server import Server, describe_failure, make_missing_key_error, make_model_error
 from njrt.models.strict_schema import is_strict, make_strict_schema, unwrap_reply
 
 if TYPE_CHECKING:
     from pydantic_ai import messages as ai
     from pydantic_ai.models import Model as AIModel
     from pydantic_ai.models import ModelRequestParameters
-    from pydantic_ai.settings import ModelSettings
 
 
 class PydanticAI(RemoteModel):
@@ -77,8 +61,8 @@ class PydanticAI(RemoteModel):
         require_packages(f"model `pydantic-ai:{name}`", "njpy-runtime[pydantic-ai]", self.sdk)
         self._given = model
         connected = infer_model(model) if isinstance(model, str) else model
-        key_variable = f"{provider.upper().replace('-', '_')}_API_KEY"
-        server = Server(connected.base_url or provider, key_variable)
+        variable = f"{provider.upper().replace('-', '_')}_API_KEY"
+        server = Server(connected.base_url or provider, variable)
         super().__init__(f"pydantic-ai:{name}", "tools", server)
         profile, self.can_decide = connected.profile, hasattr(connected, "decide")
         self.can_force_tools = bool(profile.get("supports_tools", True))
@@ -103,86 +87,75 @@ class PydanticAI(RemoteModel):
         except (NaturalError, MalformedReplyError):
             raise
         except ContentFilterError as error:
-            return Reply(ModelMessage(shorten_message(error.message)), "refusal", model=self.name)
+            return Reply(ModelMessage(describe_failure(error)), "refusal", model=self.name)
         except Exception as error:  # also from the provider's SDK, or from the program's own model
-            # An SDK's error may contain the key.
-            cause = None if isinstance(self._given, str) else error
+            cause = None if isinstance(self._given, str) else error  # an SDK's may have the key
             raise self._explain(error, request) from cause
 
     def _explain(self, failure: Any, request: Request) -> ModelError:
-        from pydantic_ai import exceptions
+        from pydantic_ai import exceptions as ai
 
-        reason = shorten_message(str(failure))
+        said = describe_failure(failure)
         match failure:
-            case exceptions.ModelHTTPError() | exceptions.ModelConnectionError():
-                error = make_model_error(failure, self.name, self.server)
-            case exceptions.ModelAuthenticationError():  # its message may repeat the key
-                error = make_missing_key_error(self.name, self.server)
-            case exceptions.ModelRequestRejectedError() | exceptions.UserError():
-                error = RejectedRequestError(f"the request to {self.name} was rejected: {reason}")
-            case exceptions.AgentRunError():
-                error = ServerError(f"{self.name} failed to reply: {reason}")
+            case ai.ModelHTTPError():
+                return make_model_error(failure, self.name, self.server)
+            case ai.ModelAuthenticationError():  # its message may repeat the key
+                return make_missing_key_error(self.name, self.server)
+            case ai.ModelRequestRejectedError() | ai.UserError():
+                return RejectedRequestError(f"the request to {self.name} was rejected: {said}")
+            case ai.AgentRunError():
+                return make_model_error(failure, self.name, self.server)
             case RuntimeError() | ValueError() if list_files(request):
-                error = RejectedRequestError(f"{self.name} cannot be sent this: {reason}")
-            case _:
-                error = ServerError(f"{self.name} failed to reply ({type(failure).__name__})")
-        if isinstance(error, ServerError):
-            error.retry_after = getattr(failure, "retry_after", None)
-        return error
+                return RejectedRequestError(f"{self.name} cannot be sent this: {said}")
+        return ServerError(f"{self.name} failed to reply ({type(failure).__name__})")
 
     async def _ask(self, request: Request) -> ai.ModelResponse:
         from pydantic_ai.direct import model_request
         from pydantic_ai.messages import ModelMessagesTypeAdapter
 
         built = escape_surrogates(build_messages(request, self.name))
-        return await model_request(
-            self.get_model(),
-            ModelMessagesTypeAdapter.validate_python(built),
-            model_settings=self._make_settings(request),
-            model_request_parameters=self._make_parameters(request),
-        )
-
-    def _make_settings(self, request: Request) -> ModelSettings:
-        settings: ModelSettings = {
+        settings: Any = {
             "max_tokens": request.max_reply_tokens + self.thinking_tokens,
             # The whole conversation is worth caching at the vendor once it is sent again.
             "cache": {"messages": len(request.messages) > 1},
         }
-        if "timeout" not in self.get_model().unsupported_settings:
-            settings["timeout"] = request.timeout
         if request.temperature is not None:
             settings["temperature"] = request.temperature
-        return settings
+        return await model_request(
+            self.get_model(),
+            ModelMessagesTypeAdapter.validate_python(built),
+            model_settings=settings,
+            model_request_parameters=self._make_parameters(request),
+        )
 
     def _make_parameters(self, request: Request) -> ModelRequestParameters:
         from pydantic_ai.models import ModelRequestParameters
         from pydantic_ai.tools import ToolDefinition
 
-        def make_tool(tool: Tool, **settings: Any) -> ToolDefinition:
-            return ToolDefinition(
+        tools = [
+            ToolDefinition(
                 name=tool.name,
                 description=tool.description,
                 parameters_json_schema=dict(tool.parameters),
-                **settings,
             )
-
+            for tool in request.tools
+        ]
         if request.schema is None or not self.can_force_tools:
-            return ModelRequestParameters(function_tools=[make_tool(it) for it in request.tools])
+            return ModelRequestParameters(function_tools=tools)
         schema = make_strict_schema(request.schema)
-        reply = Tool("reply", "Reply.", schema)
+        reply = ToolDefinition(
+            name="reply", parameters_json_schema=schema, strict=is_strict(schema), kind="output"
+        )
         return ModelRequestParameters(
-            output_mode="tool",
-            output_tools=[make_tool(reply, strict=is_strict(schema), kind="output")],
-            allow_text_output=False,
+            output_mode="tool", output_tools=[reply], allow_text_output=False
         )
 
-    def get_model(self) -> AIModel:
+    def get_model(self) -> Any:
         """Return the model object; a forked process makes a named model again."""
-        if not isinstance(self._given, str):
-            return self._given
-        name = self._given
-        model: AIModel = get_network().get_client(self, lambda: infer_model(name))
-        return model
+        given = self._given
+        if not isinstance(given, str):
+            return given
+        return get_network().get_client(self, lambda: infer_model(given))
 
 
 def infer_model(name: str) -> AIModel:
@@ -192,11 +165,8 @@ def infer_model(name: str) -> AIModel:
     try:
         return models.infer_model(name)
     except Exception as error:  # such as no SDK, no credentials or no region
-        problem = f"{type(error).__name__}: {shorten_message(str(error))}"
-        raise ConfigurationError(f"cannot use model `pydantic-ai:{name}`: {problem}") from None
-
-
-# ── messages and replies in PydanticAI's form, and back ──────────────────────────────────────────
+        said = describe_failure(error)
+        raise ConfigurationError(f"cannot use model `pydantic-ai:{name}`: {said}") from None
 
 
 def build_messages(request: Request, name: str) -> list[Json]:
@@ -208,32 +178,25 @@ def build_messages(request: Request, name: str) -> list[Json]:
             continue
         if not turns or turns[-1]["kind"] == "response":
             turns.append({"kind": "request", "parts": [], "instructions": request.system or None})
-        turns[-1]["parts"].extend(build_request_parts(message))
+        parts = turns[-1]["parts"]
+        match message:
+            case UserMessage(text, attachments):
+                files = [part for file in attachments for part in build_file(file)]
+                content = [*files, text] if files else text
+                parts.append({"part_kind": "user-prompt", "content": content})
+            case ToolMessage(results):
+                for it in results:
+                    outcome = "failed" if it.failed else "success"
+                    part = {"part_kind": "tool-return", "tool_call_id": it.id, "tool_name": it.name}
+                    parts.append(part | {"content": it.text, "outcome": outcome})
     return turns
-
-
-def build_request_parts(message: UserMessage | ToolMessage) -> Iterator[Json]:
-    """Yield a message from the runtime as parts of a request."""
-    match message:
-        case UserMessage(text, attachments):
-            files = [part for file in attachments for part in build_file(file)]
-            yield {"part_kind": "user-prompt", "content": [*files, text] if files else text}
-        case ToolMessage(results):
-            for result in results:
-                part = {"part_kind": "tool-return", "tool_call_id": result.id}
-                outcome = "failed" if result.failed else "success"
-                yield part | {"tool_name": result.name, "content": result.text, "outcome": outcome}
-        case _:
-            assert_never(message)
 
 
 def build_file(attachment: Attachment) -> Iterator[Any]:
     """Yield the parts of a file: its name, then its contents."""
     media = attachment.media
     yield f"<{attachment.name}>:"
-    if media.media_type.startswith("text/") and media.data:
-        yield read_text(attachment)
-    elif media.data:
+    if media.data:
         yield {"kind": "binary", "data": media.data, "media_type": media.media_type}
     else:
         known = {} if media.media_type.endswith("*") else {"media_type": media.media_type}
@@ -246,9 +209,8 @@ def build_response(message: ModelMessage, name: str) -> Json:
     if content is not None and content.model == name:
         (response,) = content.blocks
         return response
-    parts: list[Json] = []
-    if message.text.strip():
-        parts.append({"part_kind": "text", "content": message.text})
+    text = message.text
+    parts: list[Json] = [{"part_kind": "text", "content": text}] if text.strip() else []
     for call in message.calls:
         part = {"part_kind": "tool-call", "tool_name": call.name, "tool_call_id": call.id}
         parts.append(part | {"args": make_sendable_arguments(call)})
@@ -276,13 +238,11 @@ _STOP_REASONS: Mapping[str | None, StopReason] = {"length": "length", "content_f
 
 def read_usage(response: ai.ModelResponse) -> Usage:
     """Return a response's usage, with the price if it is known; unknown if nothing was counted."""
-    used = response.usage
+    used, cost = response.usage, response.usage.cost
     prompt, output = read_token_count(used.input_tokens), read_token_count(used.output_tokens)
     if not prompt + output:
         return Usage()
-    cost = used.cost
-    if cost is None:
-        with suppress(LookupError, ValueError, AssertionError):
-            cost = response.cost().total_price
+    with suppress(LookupError, ValueError, AssertionError):
+        cost = response.cost().total_price if cost is None else cost
     cached = min(read_token_count(used.cache_read_tokens), prompt)
     return Usage(prompt, output, cached, None if cost is None else float(cost))

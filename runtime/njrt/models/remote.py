@@ -12,8 +12,8 @@ from __future__ import annotations
 import asyncio
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from operator import attrgetter
 from typing import Any, ClassVar
 
@@ -21,7 +21,6 @@ from njrt.data.loading import load_module
 from njrt.data.media import Attachment
 from njrt.data.records import replace
 from njrt.errors import (
-    ModelError,
     ModelNotFoundError,
     NaturalError,
     RejectedRequestError,
@@ -29,18 +28,23 @@ from njrt.errors import (
     require_packages,
 )
 from njrt.messages import CallAttempt, Protocol, Reply, Request, Usage, UserMessage
-from njrt.models.http_client import is_event_stream, list_causes, make_client_class
 from njrt.models.model import CallLister
 from njrt.models.network import get_network
-from njrt.models.response import MalformedReplyError, escape_surrogates, parse_json
+from njrt.models.request_parts import Body
+from njrt.models.response import (
+    MalformedReplyError,
+    escape_surrogates,
+    is_event_stream,
+    make_client_class,
+    parse_json,
+)
 from njrt.models.server import (
     OWN_KEY_VARIABLE,
     Server,
     check_server,
+    describe_failure,
     format_model_location,
-    make_missing_key_error,
     make_model_error,
-    read_server_message,
 )
 
 MAX_RETRIES = 3
@@ -57,7 +61,12 @@ class RemoteModel(CallLister):
     """The package of the vendor's SDK; with hyphens, the name of the extra that installs it."""
 
     def __init__(
-        self, name: str, protocol: Protocol, server: Server, key: str | None = None
+        self,
+        name: str,
+        protocol: Protocol,
+        server: Server,
+        key: str | None = None,
+        retries: int = 0,
     ) -> None:
         require_packages(f"model `{name}`", f"njpy-runtime[{self.sdk}]", self.sdk)
         self.name = name
@@ -65,7 +74,7 @@ class RemoteModel(CallLister):
         self.server = server
         self.is_plain = False
         """Whether the server has rejected a request with a stream or a schema."""
-        self._key = key
+        self._key, self._retries = key, retries
 
     def ask(self, request: Request) -> Reply:
         return get_network().run(self._exchange_in_time(request))
@@ -108,52 +117,41 @@ class RemoteModel(CallLister):
             return await self.exchange(plain)
         try:
             return await self.exchange(request)
-        except ModelError as error:
-            if not is_rejection(error):
-                raise
-        reply = await self.exchange(plain)
+        except (RejectedRequestError, ModelNotFoundError):
+            reply = await self.exchange(plain)
         self.is_plain = True
         return reply
-
-
-def is_rejection(error: ModelError) -> bool:
-    """Return whether a server may accept the request with fewer fields."""
-    if isinstance(error, ServerError):
-        return error.status == 501
-    return isinstance(error, RejectedRequestError | ModelNotFoundError)
 
 
 class VendorModel(RemoteModel):
     """A `Model` behind a server, asked through the SDK of its vendor."""
 
-    client_name: ClassVar[str]
-    error_name: ClassVar[str]
-    """The names of the SDK's asynchronous client and of the base class of its exceptions."""
+    sdk_name: ClassVar[str]
+    """The name in those of the SDK's client, `AsyncOpenAI`, and exceptions, `OpenAIError`."""
+
+    pieces: ClassVar[Mapping[str, str]]
+    """The types of events with text, or arguments of a call, and the attribute that has it."""
 
     api_path: ClassVar[str]
     """The attributes of the client that lead to the methods which create replies."""
 
-    def __init__(
-        self, name: str, protocol: Protocol, server: Server, key: str | None, retries: int
-    ) -> None:
-        super().__init__(name, protocol, server, key)
-        self._retries = retries
-
     @abstractmethod
-    def make_body(self, request: Request) -> dict[str, Any]:
+    def make_body(self, request: Request) -> Body:
         """Return the JSON of `request` for the server."""
 
-    @abstractmethod
-    def open_stream(self, api: Any, arguments: dict[str, Any]) -> AbstractAsyncContextManager[Any]:
+    @asynccontextmanager
+    async def open_stream(self, api: Any, arguments: Body) -> AsyncIterator[tuple[Any, Any]]:
         """Open the SDK's stream of a reply, with its state: what puts the events together."""
+        async with api.stream(**arguments) as stream:
+            yield stream, stream
+
+    def read_event(self, state: Any, event: Any) -> Sequence[Any]:
+        """Return what an event of a stream adds, as events of the SDK of the types in `pieces`."""
+        return (event,)
 
     @abstractmethod
-    def read_piece(self, state: Any, event: Any) -> str:
-        """Return the text, or the arguments of a call, that an event of a stream adds."""
-
-    @abstractmethod
-    def get_snapshot(self, state: Any) -> tuple[Any, bool]:
-        """Return a stream's reply so far as an object of the SDK, and whether it has ended."""
+    def get_snapshot(self, state: Any) -> tuple[Body, bool]:
+        """Return a stream's reply so far, and whether it has ended."""
 
     @abstractmethod
     def read_response(self, response: Any, request: Request) -> Reply:
@@ -174,10 +172,12 @@ class VendorModel(RemoteModel):
     def _connect(self) -> Any:
         check_server(self.name, self.server, self._key)
         sdk = load_module(self.sdk)
-        make_http = make_client_class(sdk.DefaultAsyncHttpxClient, getattr(sdk, self.error_name))
+        make_http = make_client_class(
+            sdk.DefaultAsyncHttpxClient, getattr(sdk, f"{self.sdk_name}Error")
+        )
         # Without a key the SDK looks for the vendor's; the user's own servers mostly need none.
         is_own = self.server.key_variable == OWN_KEY_VARIABLE
-        return getattr(sdk, self.client_name)(
+        return getattr(sdk, f"Async{self.sdk_name}")(
             api_key=self._key or ("none" if is_own else None),
             base_url=self.server.url,
             max_retries=self._retries,
@@ -213,22 +213,10 @@ class VendorModel(RemoteModel):
         """Raise what the SDK raises as a `ModelError`, which names the fix and not the key."""
         try:
             yield
+        except (NaturalError, MalformedReplyError):
+            raise
         except Exception as failure:
-            for cause in list_causes(failure):
-                if isinstance(cause, NaturalError | MalformedReplyError):
-                    raise cause from None
-            raise self._explain(failure) from None
-
-    def _explain(self, failure: Exception) -> ModelError:
-        if isinstance(failure, getattr(load_module(self.sdk), self.error_name)):
-            return make_model_error(failure, self.name, self.server, self._key)
-        if isinstance(failure, TypeError) and "authentication" in str(failure):
-            return make_missing_key_error(self.name, self.server)
-        return ServerError(
-            f"the package `{self.sdk}` failed to ask "
-            f"{format_model_location(self.name, self.server)} ({type(failure).__name__}); "
-            "check the URL and the key, or install another version"
-        )
+            raise make_model_error(failure, self.name, self.server, self._key) from None
 
     async def _read_stream(self, stream: Any, state: Any, on_text: Callable[[str], None]) -> Any:
         """Return the JSON of a streamed reply; raise ServerError if it has no usable end."""
@@ -237,24 +225,20 @@ class VendorModel(RemoteModel):
         text = ""
         try:
             async for event in stream:
-                if piece := self.read_piece(state, event):
-                    text += escape_surrogates(piece)
-                    on_text(text)
+                for part in self.read_event(state, event):
+                    if piece := getattr(part, self.pieces.get(part.type, ""), ""):
+                        text += escape_surrogates(piece)
+                        on_text(text)
             snapshot, is_complete = self.get_snapshot(state)
             if not is_complete:
                 raise MalformedReplyError("it has no end")
-            return parse_json(json.dumps(snapshot.to_dict(warnings=False)))
+            return parse_json(json.dumps(snapshot))
         except Exception as failure:  # the SDK does not check what a server streams
-            reason = "it was cut off, or an event has another form"
-            if body := getattr(failure, "body", None):
-                reason = read_server_message(body, self._key)
-            elif isinstance(failure, MalformedReplyError):
-                reason = str(failure)
             where = format_model_location(self.name, self.server)
-            error = ServerError(f"the stream of {where} broke off ({reason}); try again")
+            said = describe_failure(failure, self._key)
+            error = ServerError(f"the stream of {where} broke off ({said}); try again")
             with suppress(Exception):
-                snapshot, _ = self.get_snapshot(state)
-                usage = snapshot.to_dict(warnings=False)["usage"]
+                usage = self.get_snapshot(state)[0]["usage"]
                 error.attempts = self._list_attempt("ServerError", usage)
             raise error from None
 

@@ -11,11 +11,16 @@ the same role.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
 
 from njrt.data.media import Attachment
 from njrt.errors import RejectedRequestError
 from njrt.messages import Json, Message, ModelMessage, ToolCall, UserMessage
 from njrt.models.response import MalformedReplyError, parse_json
+
+Body = dict[str, Any]
+"""JSON on its way to a server."""
 
 
 def normalize_messages(messages: Iterable[Message]) -> list[Message]:
@@ -35,44 +40,36 @@ def normalize_messages(messages: Iterable[Message]) -> list[Message]:
 
 
 def build_file(
-    attachment: Attachment, make_part: Callable[[Attachment], Json | None], taken: str
+    attachment: Attachment, make_part: Callable[[Attachment], Json | None]
 ) -> list[Json]:
     """Return a file as parts of a message: its name, then its contents.
 
-    Raises RejectedRequestError, with the files that are `taken`, if `make_part` returns None.
+    Raises RejectedRequestError if `make_part` returns None.
     """
-    media, label = attachment.media, f"<{attachment.name}>:"
+    media, label = attachment.media, {"type": "text", "text": f"<{attachment.name}>:"}
     if media.media_type.startswith("text/") and media.data:
-        return [{"type": "text", "text": f"{label}\n{read_text(attachment)}"}]
+        return [
+            {"type": "text", "text": f"<{attachment.name}>:\n{media.data.decode(errors='replace')}"}
+        ]
     if (part := make_part(attachment)) is not None:
-        return [{"type": "text", "text": label}, part]
+        return [label, part]
     what = f"{media.media_type} by its URL" if media.url else media.media_type
     raise RejectedRequestError(
-        f"`{attachment.name}` is {what}, which this model cannot be sent: {taken}; convert it, or"
-        " ask another model"
+        f"`{attachment.name}` is {what}, which this model cannot be sent; convert it, or ask"
+        " another model"
     )
-
-
-def read_text(attachment: Attachment) -> str:
-    """Return the text of a text file."""
-    return attachment.media.data.decode("utf-8", "replace")
 
 
 def parse_arguments(raw: str) -> Json | None:
     """Return a tool call's arguments; None if `raw` is not a JSON object. Blank text means none."""
     if not raw.strip():
         return {}
-    try:
-        arguments = parse_json(raw)
-    except MalformedReplyError:
-        return None
-    return arguments if isinstance(arguments, dict) else None
+    with suppress(MalformedReplyError):
+        if isinstance(arguments := parse_json(raw), dict):
+            return arguments
+    return None
 
 
 def make_sendable_arguments(call: ToolCall) -> Json:
-    """Return the arguments of `call` as an object, even if the model sent something else.
-
-    Servers that render a conversation with a chat template read earlier calls as JSON and fail on
-    anything else.
-    """
+    """Return the arguments of `call` as an object, as which chat templates read earlier calls."""
     return call.arguments if call.arguments is not None else {"malformed": call.raw}

@@ -4,13 +4,12 @@
         ──> AuthenticationError: https://api.openai.com/v1 refused the key for openai/gpt-4.1;
             check OPENAI_API_KEY
 
-Error messages name the fix, never the key.
+Error messages have the SDK's words and name the fix, never the key.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,7 +28,6 @@ from njrt.models.response import escape_surrogates
 OWN_KEY_VARIABLE = "NJC_API_KEY"
 """The environment variable with the key for the server at NJC_BASE_URL."""
 
-
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 """The names of this machine, which gets a key without encryption."""
 
@@ -47,62 +45,30 @@ class Server:
 
 
 def check_server(name: str, server: Server, key: str | None) -> None:
-    """Raise a ModelError if the URL is invalid, or if the key must not or cannot be sent to it."""
-    try:
-        url = urlsplit(server.url)
-        is_valid = url.port != 0 and server.url.isprintable()
-    except ValueError:
-        is_valid = False
-    if not is_valid or url.scheme not in ("http", "https") or not url.hostname:
-        raise ModelError(
-            f"cannot ask {name!a}: {server.url!a} is not the URL of a server; "
-            "write one such as http://127.0.0.1:8000/v1"
-        )
+    """Raise AuthenticationError if the key must not or cannot be sent to the server."""
     if key is not None and not (key.isascii() and key.isprintable()):
         raise AuthenticationError(
             f"the key for {name} contains characters that are not possible in a key; "
             f"set {server.key_variable} again"
         )
     has_key = key is not None or server.key_variable != OWN_KEY_VARIABLE
-    if not has_key or url.scheme != "http":
-        return
-    if url.hostname not in LOOPBACK and not server.allows_http:
-        raise AuthenticationError(
-            f"the key for {name} is not sent to {server.url} without encryption; "
-            "use https, or allow it with NJC_ALLOW_HTTP=on"
-        )
-
-
-def have_same_origin(url: str, other: str) -> bool:
-    """Return whether two URLs have the same scheme, host and port, written alike."""
-    with suppress(ValueError):
-        return urlsplit(url.lower())[:2] == urlsplit(other.lower())[:2]
-    return False
-
-
-# ── errors ───────────────────────────────────────────────────────────────────────────────────────
+    with suppress(ValueError):  # not a URL: the SDK does not ask it
+        url = urlsplit(server.url)
+        is_open = url.scheme == "http" and url.hostname not in LOOPBACK
+        if has_key and is_open and not server.allows_http:
+            raise AuthenticationError(
+                f"the key for {name} is not sent to {server.url} without encryption; "
+                "use https, or allow it with NJC_ALLOW_HTTP=on"
+            )
 
 
 def make_model_error(
     failure: Exception, name: str, server: Server, key: str | None = None
 ) -> ModelError:
-    """Return the error for `failure`, a documented exception of an SDK."""
-    status = getattr(failure, "status_code", None)
-    error = _explain_status(status, failure, name, server, key)
-    if isinstance(error, ServerError):
-        error.status = status
-        headers = getattr(getattr(failure, "response", None), "headers", None) or {}
-        error.retry_after = read_retry_after(headers)
-    return error
-
-
-def _explain_status(
-    status: Any, failure: Exception, name: str, server: Server, key: str | None
-) -> ModelError:
-    message = read_server_message(getattr(failure, "body", None), key)
-    said = f"(HTTP {status}: {message})"
+    """Return the error for what an SDK raises, by its status if the server has replied."""
+    status, said = getattr(failure, "status_code", None), describe_failure(failure, key)
     match status:
-        case 401 | 403 if key is None and server.key_variable == OWN_KEY_VARIABLE:
+        case None if "api_key" in str(failure):
             return make_missing_key_error(name, server)
         case 401 | 403:  # the server's message may repeat the key
             return AuthenticationError(
@@ -111,26 +77,17 @@ def _explain_status(
             )
         case 404:
             return ModelNotFoundError(
-                f"{server.url} does not know {name} ({message}); check the model's name and the "
+                f"{server.url} does not know {name} ({said}); check the model's name and the "
                 "URL, which for most servers ends in `/v1`"
             )
-        case int() if status >= 500 or status in (408, 409, 429):
-            return ServerError(
-                f"{server.url} is too busy for {name}, or failed {said}, after all retries; wait, "
-                'or name a second model to fall back on: model="A,B"'
-            )
-        case int() if status >= 400:
-            return RejectedRequestError(f"{server.url} rejected the request to {name} {said}")
-        case int():
-            return ServerError(
-                f"{server.url} redirects the request to {name} (HTTP {status}); "
-                "set the URL to the new address"
-            )
-        case _ if "Connection" in type(failure).__name__ or "Timeout" in type(failure).__name__:
-            where = format_model_location(name, server)
-            return ServerError(f"cannot reach {where}; check the URL and that the server runs")
-        case _:
-            return make_missing_key_error(name, server)
+        case int() if 400 <= status < 500 and status not in (408, 409, 429):
+            return RejectedRequestError(f"{server.url} rejected the request to {name} ({said})")
+    error = ServerError(
+        f"no reply from {format_model_location(name, server)} ({said}), after all retries; check "
+        'the URL, wait, or name a second model to fall back on: model="A,B"'
+    )
+    error.status, error.retry_after = status, read_retry_after(failure)
+    return error
 
 
 def format_model_location(name: str, server: Server) -> str:
@@ -145,25 +102,19 @@ def make_missing_key_error(name: str, server: Server) -> AuthenticationError:
     return error
 
 
-def read_server_message(body: Any, key: str | None) -> str:
-    """Return what a server says in the body of an error, without the key."""
-    if isinstance(body, dict):
-        body = body.get("error", body)
-    if isinstance(body, dict):
-        body = body.get("message") or body.get("detail")
-    message = str(body or "no explanation")
-    return "no explanation" if key and key in message else shorten_message(message)
-
-
-def shorten_message(message: str) -> str:
-    """Return a server's message as one short line."""
-    text = " ".join(escape_surrogates(message).split())
+def describe_failure(failure: Exception, key: str | None = None) -> str:
+    """Return the message of an exception as one short line, unless it has the key."""
+    text = " ".join(escape_surrogates(str(failure)).split())
+    if not text or (key and key in text):
+        return "no explanation"
     return text if len(text) <= 300 else text[:300] + "…"
 
 
-def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds in a server's `Retry-After`; None if it has no number of them."""
-    with suppress(ValueError):
-        seconds = float(headers.get("retry-after") or "")
+def read_retry_after(failure: Exception) -> float | None:
+    """Return the seconds in the `Retry-After` of a response; None if it has no number of them."""
+    headers = getattr(getattr(failure, "response", None), "headers", None) or {}
+    wanted: Any = getattr(failure, "retry_after", None) or headers.get("retry-after")
+    with suppress(ValueError, TypeError):
+        seconds = float(wanted)
         return max(0.0, seconds) if math.isfinite(seconds) else None
     return None

@@ -13,14 +13,15 @@ the reply is checked against the plain schema afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from njrt.data.message_json import write_json
+from njrt.data.message_json import format_json_line
 from njrt.messages import Json, ModelMessage, Reply, make_object_schema
 from njrt.models.response import MalformedReplyError, parse_json
-from njrt.values.json_unions import list_alternatives, walk_schemas
+from njrt.values.json_forms import move_definitions
+from njrt.values.json_unions import list_alternatives, list_constants, map_schemas, walk_schemas
 
 REPLY = "reply"
 """The property of the root object that holds the reply."""
@@ -28,10 +29,10 @@ REPLY = "reply"
 
 def make_strict_schema(schema: Json) -> dict[str, Any]:
     """Return the strict form of a schema, under a root object with the single property `reply`."""
-    strict = make_object_schema({REPLY: _make_strict(schema)})
-    if "$defs" in schema:
-        strict["$defs"] = {name: _make_strict(inner) for name, inner in schema["$defs"].items()}
-    return strict
+    definitions: dict[str, Json] = {}
+    reply = move_definitions(map_schemas(schema, _make_strict), definitions)
+    strict = make_object_schema({REPLY: reply})
+    return strict | ({"$defs": definitions} if definitions else {})
 
 
 def is_strict(schema: Json) -> bool:
@@ -47,37 +48,33 @@ def is_strict(schema: Json) -> bool:
 def unwrap_reply(reply: Reply) -> Reply:
     """Return a reply to a strict schema with the JSON below its root; unchanged if not JSON."""
     text = next((call.raw for call in reply.message.calls), reply.message.text)
-    try:
+    with suppress(MalformedReplyError):
         value = parse_json(text)
-    except MalformedReplyError:
-        return reply
-    if isinstance(value, dict) and value.keys() == {REPLY}:
-        value = value[REPLY]
-    return replace(reply, message=ModelMessage(write_json(value)))
+        is_below = isinstance(value, dict) and value.keys() == {REPLY}
+        text = format_json_line(value[REPLY] if is_below else value)
+        return replace(reply, message=ModelMessage(text))
+    return reply
 
 
-def _make_strict(schema: Json) -> dict[str, Any]:
+def _make_strict(schema: Json) -> Json:
     if "$ref" in schema:
-        return {"$ref": schema["$ref"]}
-    strict = {"description": schema["description"]} if "description" in schema else {}
+        return {key: schema[key] for key in ("$ref", "$defs") if key in schema}
+    strict = {key: schema[key] for key in ("description", "$defs") if key in schema}
     if alternatives := list_alternatives(schema):
-        return strict | {"anyOf": [_make_strict(choice) for choice in alternatives]}
-    if "const" in schema:
-        return strict | {"enum": [schema["const"]]}
-    if "enum" in schema:
-        return strict | {"enum": schema["enum"]}
-    kind = schema.get("type", "string")
-    strict["type"] = kind
-    if kind == "array":
-        fixed = [_make_strict(inner) for inner in schema.get("prefixItems", ())]
-        strict["items"] = {"anyOf": fixed} if fixed else _make_strict(schema.get("items", {}))
-    elif kind == "object":
-        others = schema.get("additionalProperties", "properties" not in schema)
-        strict["additionalProperties"] = (
-            _make_strict(others) if isinstance(others, Mapping) else others
-        )
-        if "properties" in schema:
-            inner = schema["properties"].items()
-            strict["properties"] = {name: _make_strict(part) for name, part in inner}
-            strict["required"] = list(schema.get("required", ()))
-    return strict
+        return strict | {"anyOf": alternatives}
+    if constants := list_constants(schema):
+        return strict | {"enum": constants}
+    match schema.get("type", "string"):
+        case "array":
+            fixed = schema.get("prefixItems")
+            items = {"anyOf": fixed} if fixed else schema.get("items", {"type": "string"})
+            return strict | {"type": "array", "items": items}
+        case "object":
+            others = schema.get("additionalProperties", "properties" not in schema)
+            made = strict | {"type": "object", "additionalProperties": others}
+            if "properties" in schema:
+                made["properties"] = schema["properties"]
+                made["required"] = [*schema.get("required", ())]
+            return made
+        case kind:
+            return strict | {"type": kind}

@@ -9,16 +9,15 @@ Schemas come from njrt.values.json_forms, with enum members. Pydantic makes the 
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from njrt.data.outcome import UserValue
-from njrt.messages import Json, WrittenFloat
+from njrt.messages import Json
 from njrt.values.json_unions import (
-    DECIMAL,
     MEMBERS,
     NUMBERED,
     JsonValue,
@@ -31,6 +30,8 @@ Place = tuple[str, ...]
 """The names and indices that lead to a part of a value."""
 
 _DATES = ("date", "date-time", "time")
+_DATE = re.compile("[0-9][-:][0-9]")
+"""What a text in these formats has, and a number of seconds has not."""
 
 
 @dataclass(slots=True)
@@ -67,8 +68,6 @@ class ChoiceReader:
                 ]
             case dict():
                 return self.read_object(value, schema, place)
-            case WrittenFloat() if DECIMAL not in schema:
-                return float(value)
         return value
 
     def read_object(self, value: dict[str, JsonValue], schema: Json, place: Place) -> UserValue:
@@ -121,23 +120,14 @@ def check_names(value: Mapping[str, JsonValue], schema: Json, place: Place) -> N
 def check_value(value: JsonValue, schema: Json, place: Place) -> None:
     """Raise ValueError for a value that no type accepts here, although pydantic would accept it."""
     match value:
-        case float() if not math.isfinite(value):
-            raise ValueError(at_place("Input should be a finite number", place))
-        case str() if schema.get("type") == "number" and value.strip(" +-").lower() in _NOT_FINITE:
-            raise ValueError(at_place("Input should be a finite number", place))
+        case float() | str() if str(value).strip(" +-").lower() in ("nan", "inf", "infinity"):
+            if isinstance(value, float) or schema.get("type") == "number":
+                raise ValueError(at_place("Input should be a finite number", place))
         case str() if not value.isascii() and value.encode(errors="ignore").decode() != value:
             raise ValueError(at_place("Input should be text without lone surrogates", place))
-        case str() | int() | float() if schema.get("format") in _DATES and is_number(value):
-            form = schema["format"]
-            raise ValueError(at_place(f"Input should be a text in the format {form}", place))
-
-
-_NOT_FINITE = ("nan", "inf", "infinity")
-
-
-def is_number(value: str | int | float) -> bool:
-    """Return whether a value is a number, or numeric text that would be read as seconds."""
-    return not isinstance(value, str) or value.strip().replace(".", "", 1).lstrip("+-").isdigit()
+        case str() | int() | float() if (form := schema.get("format")) in _DATES:
+            if not _DATE.search(str(value)):
+                raise ValueError(at_place(f"Input should be a text in the format {form}", place))
 
 
 def at_place(message: str, place: Place) -> str:

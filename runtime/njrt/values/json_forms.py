@@ -3,7 +3,7 @@
     make_json_form(Literal["a", "b"])     schema {"enum": ["a", "b"], "type": "string"}
     make_json_form(Color)                 schema {"enum": ["RED", "BLUE"], ...}; "RED" is Color.RED
     make_json_form(list[date])            schema {"type": "array", "items": {"type": "string", ...}}
-    make_json_form(Callable[[], int])     TypeError: JSON does not carry functions
+    make_json_form(Callable[[], int])     TypeError: JSON does not carry `callable`
 
 Scalars, literals, enums (by name), dataclasses, named tuples, TypedDicts, pydantic models, unions,
 collections, dates and the like have a form. Functions, iterators, `Any` and classes without
@@ -22,7 +22,7 @@ from typing import Annotated, Any
 
 from njrt.data.outcome import UserValue
 from njrt.errors import ConfigurationError
-from njrt.messages import Json
+from njrt.messages import Json, make_object_schema
 from njrt.values.adapters import (
     DeclaredType,
     convert_classes,
@@ -32,12 +32,14 @@ from njrt.values.adapters import (
 from njrt.values.json_choices import ChoiceReader
 from njrt.values.json_unions import (
     MEMBERS,
+    NAMED_TUPLE,
     NUMBERED,
     JsonValue,
     find_equal_alternatives,
     get_reference_name,
     list_alternatives,
     list_constants,
+    map_schemas,
     walk_schemas,
 )
 
@@ -67,26 +69,17 @@ class JsonForm:
             raise ValueError(format_validation_errors(error)) from None
 
 
+@lru_cache(maxsize=256)
 def make_json_form(declared: DeclaredType, numbered: frozenset[type] = frozenset()) -> JsonForm:
     """Return the JSON form of a type; raise TypeError, with the reason, for a type that has none.
 
     Objects of the `numbered` classes are chosen by their numbers; if they are data, they may also
     be new.
     """
-    try:
-        return _make_json_form(declared, numbered)
-    except TypeError as error:
-        if "unhashable" not in str(error):
-            raise
-        return _make_json_form.__wrapped__(declared, numbered)
-
-
-@lru_cache(maxsize=256)
-def _make_json_form(declared: DeclaredType, numbered: frozenset[type]) -> JsonForm:
     if numbered:
         declared = convert_classes(declared, partial(_keep_instances, numbered))
     schema = _generate_schema(declared, numbered)
-    return JsonForm(declared, _clean(schema), schema)
+    return JsonForm(declared, map_schemas(schema, _clean), schema)
 
 
 def _keep_instances(numbered: frozenset[type], kind: type) -> DeclaredType:
@@ -105,8 +98,6 @@ def _keep_instances(numbered: frozenset[type], kind: type) -> DeclaredType:
 def _generate_schema(declared: DeclaredType, numbered: frozenset[type]) -> Json:
     from njrt.values.json_schema import SchemaGenerator
 
-    if "*tuple[" in str(declared):  # pydantic mistakes it for a tuple
-        raise TypeError("an unpacked tuple has no form")
     generator = type("Generator", (SchemaGenerator,), {"numbered": numbered})
     try:
         schema: Json = get_adapter(declared).json_schema(schema_generator=generator)
@@ -120,56 +111,36 @@ def _generate_schema(declared: DeclaredType, numbered: frozenset[type]) -> Json:
     return schema
 
 
-_KEYWORDS = {
-    *("type", "format", "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "items", "prefixItems"),
-    *("minItems", "maxItems", "uniqueItems", "properties", "required", "additionalProperties"),
-    *("propertyNames", "minLength", "maxLength", "pattern", "minimum", "maximum", "$defs"),
-    "description",
-    *("exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minProperties", "maxProperties"),
-}
+_DROPPED = ("title", "default", "discriminator", MEMBERS, NAMED_TUPLE, NUMBERED)
 
 
-def _clean(schema: Json) -> dict[str, Any]:
+def _clean(schema: Json) -> Json:
     """Return a schema without titles and defaults, and with enum members as a description."""
-    kept: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key in ("properties", "$defs"):
-            kept[key] = {name: _clean(inner) for name, inner in value.items()}
-        elif key in _KEYWORDS:
-            kept[key] = _clean_part(value)
-        elif key == MEMBERS:
-            meanings = [f"{name} = {member.value!r}" for name, member in value.items()]
-            kept["description"] = "; ".join(meanings)
+    kept = {key: value for key, value in schema.items() if key not in _DROPPED}
+    if MEMBERS in schema:
+        meanings = [f"{name} = {member.value!r}" for name, member in schema[MEMBERS].items()]
+        kept["description"] = "; ".join(meanings)
     tags = [name for name, part in kept.get("properties", {}).items() if "const" in part]
     if tags:  # a union's discriminator is never left out, even if it has a default
         kept["required"] = list(dict.fromkeys([*kept.get("required", ()), *tags]))
     return kept
 
 
-def _clean_part(value: JsonValue) -> JsonValue:
-    if isinstance(value, Mapping):
-        return _clean(value)
-    if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        return [_clean(inner) for inner in value]
-    return value
-
-
-def move_definitions(schema: Any, definitions: dict[str, Json]) -> Any:
-    """Return a schema, or a list of schemas, with the `$defs` of its parts moved to `definitions`.
+def move_definitions(schema: Json, definitions: dict[str, Json]) -> Json:
+    """Return a schema with the `$defs` of its parts moved to `definitions`.
 
     Raises ConfigurationError for different classes of the same name.
     """
-    if isinstance(schema, list):
-        return [move_definitions(part, definitions) for part in schema]
-    if not isinstance(schema, Mapping):
-        return schema
-    for name, part in schema.get("$defs", {}).items():
-        if definitions.setdefault(name, part) != part:
-            raise ConfigurationError(
-                f"two classes in the types of one block are named `{name}`; rename one"
-            )
-    parts = ((key, part) for key, part in schema.items() if key != "$defs")
-    return {key: move_definitions(part, definitions) for key, part in parts}
+
+    def move(part: Json) -> Json:
+        for name, inner in part.get("$defs", {}).items():
+            if definitions.setdefault(name, inner) != inner:
+                raise ConfigurationError(
+                    f"two classes in the types of one block are named `{name}`; rename one"
+                )
+        return {key: value for key, value in part.items() if key != "$defs"}
+
+    return map_schemas(schema, move)
 
 
 # ── schemas as text, for models that do not read schemas ─────────────────────────────────────────
@@ -181,13 +152,12 @@ def describe_schema(schema: Json) -> str:
     Definitions that are used more than once, or in themselves, follow by name; `= VALUE` is an
     optional part's default.
     """
-    definitions, counts = schema.get("$defs", {}), Counter(_list_references(schema))
+    definitions = schema.get("$defs", {})
+    counts = Counter(get_reference_name(it) for it in walk_schemas(schema) if "$ref" in it)
     written: dict[str, str] = {}
     named: dict[str, str] = {}
 
     def refer(name: str) -> str:
-        if name not in definitions:
-            return name
         if name not in written:
             written[name] = ""
             text = _describe(definitions[name], refer)
@@ -202,23 +172,16 @@ def describe_schema(schema: Json) -> str:
     return f"{text}, where {'; '.join(meanings)}" if meanings else text
 
 
-def _list_references(schema: Json) -> list[str]:
-    """Return the names of the definitions that a schema refers to, once per reference."""
-    return [get_reference_name(part) for part in walk_schemas(schema) if "$ref" in part]
-
-
 _MIN_SHARED = 40
 """Descriptions of definitions longer than this are not repeated."""
 
 # Without quotes, because small models copy them.
-_SCALAR_DESCRIPTIONS = {
+_SCALARS = {
     "string": "string",
     "integer": "integer",
     "number": "number",
     "boolean": "true | false",
     "null": "null",
-}
-_FORMAT_DESCRIPTIONS = {
     "date": '"YYYY-MM-DD"',
     "time": '"HH:MM:SS"',
     "date-time": '"YYYY-MM-DDTHH:MM:SS"',
@@ -253,10 +216,8 @@ def _describe(schema: Json, refer: Callable[[str], str]) -> str:
             return f"[{', '.join(fixed)}]"
         case "array":
             return f"[{_describe(schema.get('items', {}), refer)}, ...]"
-        case "string" if schema.get("format") in _FORMAT_DESCRIPTIONS:
-            return _FORMAT_DESCRIPTIONS[schema["format"]]
         case kind:
-            return _SCALAR_DESCRIPTIONS.get(str(kind), "any value")
+            return _SCALARS.get(schema.get("format", kind), _SCALARS.get(str(kind), "any value"))
 
 
 def _describe_property(
@@ -277,6 +238,4 @@ def describe_object(forms: Mapping[str, JsonForm]) -> str:
         name: move_definitions(form.schema_with_members, definitions)
         for name, form in forms.items()
     }
-    return describe_schema(
-        {"type": "object", "properties": parts, "required": [*parts], "$defs": definitions}
-    )
+    return describe_schema({**make_object_schema(parts), "$defs": definitions})

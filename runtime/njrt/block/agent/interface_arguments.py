@@ -26,7 +26,7 @@ from njrt.execution.scope.bindings import Absent, Bound
 from njrt.execution.scope.scope import Scope
 from njrt.execution.scope.typecheck import find_type_mismatch
 from njrt.interface import Aliases, ByReference, RawJson, References
-from njrt.messages import Json, round_floats
+from njrt.messages import Json
 from njrt.models.strict_schema import REPLY, make_strict_schema
 from njrt.values.adapters import DeclaredType
 from njrt.values.introspection import get_class_name, is_exactly
@@ -161,7 +161,7 @@ _REFERENCE_FORMS: list[Json] = [REFERENCE_SCHEMA, TEXT_SCHEMA]
 
 
 def _pass_raw(value: WireValue, known: KnownObjects) -> UserValue:
-    return round_floats(value)
+    return value
 
 
 def _decode_form(

@@ -23,7 +23,7 @@ from typing import Any
 from njrt.block.agent.tools import RUN, Operation, make_effect, parse_tool_call
 from njrt.effects import Effect, Refusal, Run
 from njrt.execution.syntax import parse_python
-from njrt.messages import ARGUMENT_DECODER, ToolCall
+from njrt.messages import ANSWER_DECODER, ToolCall
 
 FENCE = re.compile(r"(?P<fence>`{3,}+|~{3,}+)[ \t]*+(?P<language>[\w+-]*+)(?P<rest>.*+)")
 """A line that opens or closes a fenced block; no part of it is matched twice (possessive)."""
@@ -182,7 +182,7 @@ def parse_json_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
         if text[position] not in "{[":
             return ()
         try:
-            written, position = ARGUMENT_DECODER.raw_decode(text, position)
+            written, position = ANSWER_DECODER.raw_decode(text, position)
         except json.JSONDecodeError as slip:
             return (*calls, explain_json_error(slip))
         except (ValueError, RecursionError):
