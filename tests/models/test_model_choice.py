@@ -39,7 +39,7 @@ OPENAI_DEFAULT = "openai/" + DEFAULT_MODELS["openai"]
         (Options(base_url=URL), OPENAI | SERVER, f"the first model of {URL}", "text"),
         (Options(), ANTHROPIC | OPENAI, ANTHROPIC_DEFAULT, "tools"),
         (Options(), SERVER, f"the first model of {URL}", "text"),
-        (Options(), {"ANTHROPIC_API_KEY": ""} | OPENAI, OPENAI_DEFAULT, "text"),
+        (Options(), {"ANTHROPIC_API_KEY": ""} | OPENAI, OPENAI_DEFAULT, "tools"),
         (Options(model="openai/a, anthropic/b"), {}, "openai/a,anthropic/b", "tools"),
         (Options(model="anthropic/b,local", base_url=URL), {}, "anthropic/b,openai/local", "text"),
     ],
@@ -129,7 +129,7 @@ def test_a_server_of_the_program_gets_no_key_of_the_environment(ask, monkeypatch
 def test_a_server_that_needs_a_key_names_the_variable(ask):
     with OpenAIServer() as server:
         model = choose_model(Options(model="gpt-4.1", base_url=server.base_url), OPENAI)
-        with pytest.raises(AuthenticationError, match=r"refused the key .*; check NJC_API_KEY"):
+        with pytest.raises(AuthenticationError, match=r"no key to ask .*; set NJC_API_KEY"):
             ask(model, REQUEST)
 
 

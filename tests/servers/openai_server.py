@@ -35,6 +35,7 @@ FIELDS = {
 }
 VENDOR_FIELDS = FIELDS | {
     "max_completion_tokens",
+    "reasoning_effort",
     "parallel_tool_calls",
 }
 MESSAGE_FIELDS = {
@@ -219,8 +220,13 @@ def _parameter_complaints(body: dict[str, Any]) -> Iterator[str]:
             yield f"Unsupported parameter: '{name}' is not supported with this model."
         if "logprobs" in body:
             yield "Unsupported parameter: 'logprobs' is not supported with this model."
-    if model.startswith("gpt-6") and body.get("tools"):
+    elif "reasoning_effort" in body:
+        yield "Unrecognized request argument supplied: reasoning_effort"
+    effort = body.get("reasoning_effort")
+    if model.startswith("gpt-6") and body.get("tools") and effort != "none":
         yield f"Function tools with reasoning_effort are not supported for {model}."
+    if model.startswith("gpt-6.1") and effort == "none":
+        yield "Unsupported value: 'reasoning_effort' does not support 'none' with this model."
 
 
 def _message_complaints(messages: list[Any], vendor: bool) -> Iterator[str]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any, ClassVar, assert_never
 
 from njrt.data.media import Attachment
@@ -78,7 +79,10 @@ class Anthropic(VendorModel):
 
     def make_body(self, request: Request) -> Body:
         room = 0 if self._model.startswith(NON_THINKING_PREFIXES) else THINKING_TOKENS
-        messages = _build_messages(request, self.name)
+        messages: list[Body] = [
+            {"role": role, "content": [part for it in turn for part in _list_parts(it, self.name)]}
+            for role, turn in groupby(normalize_messages(request.messages), _get_role)
+        ]
         if len(request.messages) > 1:
             *before, last = messages[-1]["content"]
             messages[-1]["content"] = [*before, last | CACHED]
@@ -123,20 +127,11 @@ CACHED: Body = {"cache_control": {"type": "ephemeral"}}
 """Marks the end of a prefix that the vendor keeps in its prompt cache."""
 
 
-def _build_messages(request: Request, name: str) -> list[Body]:
-    """Return the conversation with alternating roles: messages with one role are joined."""
-    turns: list[Body] = []
-    for message in normalize_messages(request.messages):
-        role = "assistant" if isinstance(message, ModelMessage) else "user"
-        content = _build_content(message, name)
-        if turns and turns[-1]["role"] == role:
-            turns[-1]["content"] += content
-        else:
-            turns.append({"role": role, "content": content})
-    return turns
+def _get_role(message: Message) -> str:
+    return "assistant" if isinstance(message, ModelMessage) else "user"
 
 
-def _build_content(message: Message, name: str) -> list[Json]:
+def _list_parts(message: Message, name: str) -> list[Json]:
     match message:
         case UserMessage(text, attachments):
             files = [part for it in attachments for part in build_file(it, _make_file)]

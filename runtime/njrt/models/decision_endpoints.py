@@ -1,6 +1,7 @@
 """Endpoints for questions: OpenAI's `/v1/decisions`, and PydanticAI's decision models.
 
-    openai/gpt-6-luna            ask_openai(client, "gpt-6-luna", ...)      all else is chat
+    openai/gpt-6-luna            ask_openai(client, "gpt-6-luna", ...)
+    other models                 read_likeliest({"logprobs": ...})          first tokens in a chat
     pydantic-ai:system-one:...   ask_pydantic_ai(SystemOneModel(), ...)     questions only
 
 Questions are choices among texts; OpenAI has predicates for those about True or False. The block
@@ -65,6 +66,18 @@ async def ask_openai(client: Any, model: str, request: Request, question: Questi
             found = {each["value"]: each["probability"] for each in listed}
     usage = Usage(decision.usage.input_tokens, decision.usage.output_tokens)
     return make_reply(question, found, usage, decision.model)
+
+
+def read_likeliest(choice: Any) -> list[tuple[str, float]]:
+    """Return the likeliest first tokens of a choice, with the logarithms of their probabilities."""
+    found = []
+    match choice:
+        case {"logprobs": {"content": [{"top_logprobs": list(likeliest)}, *_]}}:
+            for each in likeliest:
+                match each:
+                    case {"token": str(token), "logprob": float() | int() as it} if abs(it) < 1e6:
+                        found.append((token, float(it)))
+    return found
 
 
 async def ask_pydantic_ai(model: Any, name: str, request: Request) -> Reply:

@@ -55,7 +55,7 @@ class Network:
 
     def start(self, exchange: Coroutine[Any, Any, T]) -> Future[T]:
         """Start `exchange` on the network's loop, in the caller's context; a cancel ends it."""
-        return asyncio.run_coroutine_threadsafe(exchange, self._loop)
+        return asyncio.run_coroutine_threadsafe(_run_exchange(exchange), self._loop)
 
     def get_client(self, owner: object, connect: Callable[[], Any]) -> Any:
         """Return the client of `owner`, made by `connect` when first needed, on this loop."""
@@ -82,6 +82,13 @@ class Network:
         for client in self._clients.values():
             with suppress(Exception):
                 await client.close()
+
+
+async def _run_exchange(exchange: Coroutine[Any, Any, T]) -> T:
+    try:
+        return await exchange
+    except (KeyboardInterrupt, SystemExit) as error:  # of a model's code: it would end the loop
+        raise RuntimeError(f"a model raised {type(error).__name__}") from error
 
 
 _networks: dict[int, Network] = {}

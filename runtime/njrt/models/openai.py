@@ -32,7 +32,7 @@ from njrt.messages import (
     Usage,
     UserMessage,
 )
-from njrt.models.decision_endpoints import ask_openai
+from njrt.models.decision_endpoints import ask_openai, read_likeliest
 from njrt.models.prices import add_price
 from njrt.models.remote import MAX_RETRIES, THINKING_TOKENS, VendorModel
 from njrt.models.request_parts import (
@@ -52,8 +52,18 @@ VENDOR_URL = "https://api.openai.com/v1"
 DECISION_MODELS = ("gpt-6-luna",)
 """OpenAI's models with the endpoint `/v1/decisions`."""
 
-THINKING_PREFIXES = ("o1", "o3", "o4", "gpt-5", "gpt-6")
-"""Models that think, at no temperature; asked in plain text: most cannot call tools then."""
+TOOLS_OF_THINKING_MODELS: Mapping[str, str] = {
+    **dict.fromkeys(("o1", "o3", "o4", "gpt-5"), "always"),
+    **dict.fromkeys(("gpt-5.4", "gpt-5.5", "gpt-5.6", "gpt-6"), "unthinking"),
+    **dict.fromkeys(("gpt-6-astra", "gpt-6.1"), "never"),
+}
+"""Models that think, at no temperature, and when chat completions lets them call tools."""
+
+
+def find_tools_of_thinking_model(model: str) -> str | None:
+    """Return when a thinking model may call tools, by the longest prefix; None for other models."""
+    prefixes = [it for it in TOOLS_OF_THINKING_MODELS if model.startswith(it)]
+    return TOOLS_OF_THINKING_MODELS[max(prefixes, key=len)] if prefixes else None
 
 
 class OpenAI(VendorModel):
@@ -81,12 +91,12 @@ class OpenAI(VendorModel):
         retries: int = MAX_RETRIES,
         allow_http: bool = False,
     ) -> None:
-        is_thinking = (model or "").startswith(THINKING_PREFIXES)
+        thinking = find_tools_of_thinking_model(model or "")
         variable = "OPENAI_API_KEY" if base_url is None else OWN_KEY_VARIABLE
         url = base_url or vendor_url or os.environ.get("OPENAI_BASE_URL") or VENDOR_URL
         super().__init__(
             f"openai/{model}" if model else f"the first model of {base_url}",
-            "text" if is_thinking or base_url is not None else "tools",
+            "text" if thinking == "never" or base_url is not None else "tools",
             Server(url, variable, allow_http),
             key,
             retries,
@@ -94,15 +104,14 @@ class OpenAI(VendorModel):
         self._model = model
         self.is_own_server = base_url is not None
         self.has_decisions = base_url is None and model in DECISION_MODELS
-        self.can_decide = self.has_decisions or base_url is not None or not is_thinking
+        self.can_decide = self.has_decisions or base_url is not None or not thinking
 
     async def exchange(self, request: Request) -> Reply:
         if self._model is None:
             with self.explained():
                 page = await self.get_client().models.list()
                 if not page.data:
-                    url = self.server.url
-                    raise ModelNotFoundError(f"{url} lists no model; set NJC_MODEL to its name")
+                    raise ModelNotFoundError(f"{self.server.url} lists no model; set NJC_MODEL")
                 self._model = str(page.data[0].id)
         if request.question is None or not self.has_decisions:
             return await super().exchange(request)
@@ -123,13 +132,13 @@ class OpenAI(VendorModel):
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         if request.question is not None:
             body |= {"logprobs": True, "top_logprobs": len(LETTERS)}
-        if model.startswith(THINKING_PREFIXES):
+        if tools := find_tools_of_thinking_model(model):
+            is_quiet = request.tools and tools == "unthinking"
+            body |= {"reasoning_effort": "none"} if is_quiet else {}
             return body | {"max_completion_tokens": request.max_reply_tokens + THINKING_TOKENS}
         limit = "max_tokens" if self.is_own_server else "max_completion_tokens"  # the older field
-        body[limit] = request.max_reply_tokens
-        if request.temperature is not None:
-            body["temperature"] = request.temperature
-        return body
+        given = {} if request.temperature is None else {"temperature": request.temperature}
+        return body | {limit: request.max_reply_tokens} | given
 
     @asynccontextmanager
     async def open_stream(self, api: Any, arguments: Body) -> AsyncIterator[tuple[Any, Any]]:
@@ -153,14 +162,13 @@ class OpenAI(VendorModel):
         if not (choices := read_field(response, "choices", list)):
             raise MalformedReplyError("choices: empty")
         message, stop = parse_choice(choices[0], len(request.messages))
-        usage = self.read_usage(response.get("usage"))
         name = read_field(response, "model", str) or self._model or ""
-        reply = Reply(message, stop, usage, name)
+        reply = Reply(message, stop, self.read_usage(response.get("usage")), name)
         if request.question is not None:
             likeliest = read_likeliest(choices[0])
             self.can_decide = bool(likeliest) or stop == "refusal"
-            probabilities = read_letters(likeliest, request.question)
-            return replace(reply, stop="end", probabilities=probabilities)
+            found = read_letters(likeliest, request.question)
+            return replace(reply, stop="end", probabilities=found)
         return reply if request.schema is None or self.is_own_server else unwrap_reply(reply)
 
     def read_usage(self, usage: Any) -> Usage:
@@ -240,15 +248,3 @@ def _parse_call(call: Any, made_id: str) -> ToolCall:
     if name is None:
         raise MalformedReplyError("tool_calls: a call without a name")
     return ToolCall(read_field(call, "id", str) or made_id, name, parse_arguments(raw), raw)
-
-
-def read_likeliest(choice: Any) -> list[tuple[str, float]]:
-    """Return the likeliest first tokens of a choice, with the logarithms of their probabilities."""
-    found = []
-    match choice:
-        case {"logprobs": {"content": [{"top_logprobs": list(likeliest)}, *_]}}:
-            for each in likeliest:
-                match each:
-                    case {"token": str(token), "logprob": float() | int() as it} if abs(it) < 1e6:
-                        found.append((token, float(it)))
-    return found

@@ -70,6 +70,8 @@ def make_model_error(
     match status:
         case None if "api_key" in str(failure):
             return make_missing_key_error(name, server)
+        case 401 | 403 if key is None and server.key_variable == OWN_KEY_VARIABLE:
+            return make_missing_key_error(name, server)
         case 401 | 403:  # the server's message may repeat the key
             return AuthenticationError(
                 f"{server.url} refused the key for {name} (HTTP {status}); "

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from conversations import CONVERSATIONS, PLAIN, TOOLS
-from njrt.errors import ModelNotFoundError, ServerError
+from njrt.errors import ModelNotFoundError, RejectedRequestError, ServerError
 from njrt.messages import Tool
 from njrt.models.openai import OpenAI
 from openai_server import KEY, OpenAIServer, calls, says
@@ -32,14 +32,21 @@ def test_so_does_a_server_of_ones_own(request_):
 
 
 @pytest.mark.parametrize("model", ["o4-mini", "gpt-5-mini", "gpt-6-sol"])
-def test_a_thinking_model_gets_no_temperature_and_room_to_think_in_plain_text(model):
+def test_a_thinking_model_gets_no_temperature_and_room_to_think(model):
     with OpenAIServer([says("fine")]) as server:
-        thinking = vendor(server, model)
-        assert thinking.protocol == "text"
-        thinking.ask(replace(PLAIN, temperature=0.5, max_reply_tokens=100))
+        vendor(server, model).ask(replace(TOOLS, temperature=0.5, max_reply_tokens=100))
         body = server.seen[0].body
     assert body["max_completion_tokens"] > 10_000
     assert "temperature" not in body
+
+
+def test_a_model_that_may_not_call_tools_while_thinking_prefers_text():
+    with OpenAIServer([says("fine")]) as server:
+        model = vendor(server, "gpt-6.1-sol")
+        assert model.protocol == "text"
+        assert model.ask(PLAIN).message.text == "fine"
+        with pytest.raises(RejectedRequestError, match="Function tools"):
+            model.ask(TOOLS)
 
 
 @pytest.mark.parametrize("is_vendor", [True, False])

@@ -237,6 +237,8 @@ def test_an_error_of_the_programs_own_model_is_kept_as_the_cause():
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
+        (KeyboardInterrupt(), RuntimeError),
+        (SystemExit(3), RuntimeError),
         (StopIteration(), ServerError),
         (StopAsyncIteration(), ServerError),
         (TimeoutError(), ServerError),
