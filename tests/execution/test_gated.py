@@ -182,13 +182,25 @@ def accept(pending: njrt.PendingEffect) -> njrt.Decision:
     return njrt.Accept()
 
 
-def decide_calls(decide: Callable[[njrt.PendingEffect], njrt.Decision]) -> Any:
-    """Make an interceptor that decides about calls, and accepts the code."""
+def decide_calls(
+    decide: Callable[[njrt.PendingEffect], njrt.Decision] = accept, seen: Any = None
+) -> Any:
+    """Make an interceptor that decides about calls, which go into `seen`, and accepts the code."""
 
     def intercept(pending: njrt.PendingEffect) -> njrt.Decision:
-        return decide(pending) if isinstance(pending.effect, njrt.Touch) else njrt.Accept()
+        if not isinstance(pending.effect, njrt.Touch):
+            return njrt.Accept()
+        if seen is not None:
+            seen.append(pending)
+        return decide(pending)
 
     return intercept
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> dict[str, Any]:
+    """Return the settings that continue one recording."""
+    return {"record": f"new:{tmp_path / 'shop.jsonl'}"}
 
 
 def play(code: str, policy: str, **settings: Any) -> list[Any]:
@@ -202,22 +214,11 @@ def play(code: str, policy: str, **settings: Any) -> list[Any]:
 
 
 def test_each_call_is_shown_with_the_programs_own_arguments(policy: str) -> None:
-    PAID.clear()
     seen: list[njrt.PendingEffect] = []
-
-    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
-        seen.append(pending)
-        return njrt.Accept()
-
-    assert play(LOOP, policy, intercept=decide_calls(decide)) == [
-        "receipt 1",
-        "receipt 2",
-        "receipt 3",
-    ]
-    assert [pending.arguments["order"] for pending in seen] == ORDERS
-    assert all(
-        pending.arguments["order"] is order for pending, order in zip(seen, ORDERS, strict=True)
-    )
+    receipts = play(LOOP, policy, intercept=decide_calls(seen=seen))
+    assert receipts == ["receipt 1", "receipt 2", "receipt 3"]
+    shown = [pending.arguments["order"] for pending in seen]
+    assert all(order is given for order, given in zip(shown, ORDERS, strict=True))
     effect = seen[1].effect
     assert isinstance(effect, njrt.Touch)
     assert effect.function == "test_gated.pay"
@@ -228,17 +229,9 @@ def test_each_call_is_shown_with_the_programs_own_arguments(policy: str) -> None
 
 @pytest.mark.parametrize("way", ["helper(order)", "in_a_thread(order)", "list(map(pay, [order]))"])
 def test_a_call_on_any_way_is_shown(way: str, policy: str) -> None:
-    seen = []
-
-    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
-        seen.append(pending.effect)
-        return njrt.Accept()
-
-    play(
-        f"for order in orders:\n    receipts.append({way})",
-        policy,
-        intercept=decide_calls(decide),
-    )
+    seen: list[njrt.PendingEffect] = []
+    code = f"for order in orders:\n    receipts.append({way})"
+    play(code, policy, intercept=decide_calls(seen=seen))
     assert len(seen) == len(PAID) == 3
 
 
@@ -255,29 +248,22 @@ class Cashier:
         return number
 
 
-def submit(code: str, policy: str = "guarded", **settings: Any) -> list[Any]:
-    """Run code with a pool, and return its `results`, in which errors are their first words."""
+def submit(code: str, is_decided: bool = True) -> tuple[list[Any], int]:
+    """Run code with a pool; its `results`, in which errors are their first words, and the calls decided."""
     results: list[Any] = []
-    cashier = Cashier()
-    pay_here = cashier.pay
+    pay_here = Cashier().pay
     seen: list[Any] = []
-
-    def note(pending: njrt.PendingEffect) -> njrt.Decision:
-        seen.append(pending.effect)
-        return njrt.Accept()
-
-    decide = settings.pop("decide", note)
-    around = {"intercept": decide_calls(decide)} if decide else {}
+    around: Any = {"intercept": decide_calls(seen=seen)} if is_decided else {}
     code = f"try:\n    {code}\nexcept PermissionError as error:\n    results.append(str(error))"
     model = njrt.Scripted([run(code, done=True)])
-    with ThreadPoolExecutor(1) as pool, njrt.using(model=model, **around, **settings):
+    with ThreadPoolExecutor(1) as pool, njrt.using(model=model, **around):
         run_block(
-            "Fill <results> by <pool>, <grant>, <pay_here>, <cashier>.",
-            lambda: (results, pool, grant, pay_here, cashier),
-            policy,
+            "Fill <results> by <pool>, <grant>, <pay_here>.",
+            lambda: (results, pool, grant, pay_here),
+            "guarded",
             at="shop.njpy:3",
         )
-    return [results, len(seen)]
+    return results, len(seen)
 
 
 @pytest.mark.parametrize(
@@ -290,12 +276,12 @@ def test_a_function_that_the_code_hands_to_a_pool_passes_the_gate(code: str) -> 
 
 
 def test_a_function_of_the_code_calls_through_the_gate_in_a_pool() -> None:
-    assert submit("results.append(pool.submit(lambda: pay_here(3)).result())") == [[3], 1]
+    assert submit("results.append(pool.submit(lambda: pay_here(3)).result())") == ([3], 1)
 
 
 def test_the_rule_holds_for_calls_in_a_pool_without_an_approval() -> None:
     code = "for n in range(3): results.append(pool.submit(grant, n).result())"
-    results, _ = submit(code, decide=None)
+    results, _ = submit(code, is_decided=False)
     assert results == [0, 1, "test_gated.grant may be called 2 times here"]
     assert PAID == [0, 1]
 
@@ -571,7 +557,6 @@ def test_an_interceptor_may_call_the_function_itself(policy: str) -> None:
 
 
 def test_async_functions(policy: str) -> None:
-    PAID.clear()
     seen: list[Any] = []
 
     async def decide(pending: njrt.PendingEffect) -> njrt.Decision:
@@ -661,8 +646,6 @@ def donate(cents: int) -> None:
 
 
 def test_refused_calls_do_not_count_for_at_most() -> None:
-    PAID.clear()
-
     def decide(effect: njrt.PendingEffect) -> Any:
         is_ten = isinstance(effect.effect, Touch) and effect.effect.arguments == {"cents": 10}
         return Reject("not ten") if is_ten else Accept()
@@ -695,7 +678,7 @@ class Crash(BaseException):
 
 @pytest.mark.parametrize("paused_at", [1, 2, 3])
 def test_a_paused_run_goes_on_and_pays_nothing_twice(
-    policy: str, paused_at: int, tmp_path: Path
+    policy: str, paused_at: int, recorded: dict[str, Any]
 ) -> None:
     asked: list[int] = []
 
@@ -703,7 +686,7 @@ def test_a_paused_run_goes_on_and_pays_nothing_twice(
         asked.append(pending.arguments["order"].number)
         return njrt.Pause() if len(asked) == paused_at else njrt.Accept()
 
-    settings = {"record": f"new:{tmp_path / 'shop.jsonl'}", "intercept": decide_calls(decide)}
+    settings = recorded | {"intercept": decide_calls(decide)}
     with pytest.raises(njrt.Paused):
         play(LOOP, policy, **settings)
     assert len(PAID) == paused_at - 1
@@ -731,11 +714,9 @@ VALUES = [
 
 
 @pytest.mark.parametrize("value", VALUES)
-def test_a_result_comes_back_as_it_was(policy: str, value: str, tmp_path: Path) -> None:
+def test_a_result_comes_back_as_it_was(policy: str, value: str, recorded: dict[str, Any]) -> None:
     code = f"receipts.append(give({value!r}))"
-    settings = {"record": f"new:{tmp_path / 'shop.jsonl'}"}
-    first = play(code, policy, **settings)
-    again = play(code, policy, **settings)
+    first, again = play(code, policy, **recorded), play(code, policy, **recorded)
     assert first == again == [eval(value)]
     assert type(first[0]) is type(again[0])
     assert len(PAID) == 1
@@ -748,10 +729,9 @@ class Zone(datetime.tzinfo):
         return datetime.timedelta(hours=2)
 
 
-def test_a_time_comes_back_with_its_offset(tmp_path: Path) -> None:
-    settings = {"record": f"new:{tmp_path / 'shop.jsonl'}"}
+def test_a_time_comes_back_with_its_offset(recorded: dict[str, Any]) -> None:
     code = "receipts.append(give('datetime.datetime(2026, 3, 1, tzinfo=Zone())'))"
-    first, again = play(code, "guarded", **settings), play(code, "guarded", **settings)
+    first, again = play(code, "guarded", **recorded), play(code, "guarded", **recorded)
     assert [str(time) for time in again] == ["2026-03-01 00:00:00+02:00"]
     assert (first, len(PAID)) == (again, 1)
     berlin = datetime.datetime(
@@ -763,22 +743,20 @@ def test_a_time_comes_back_with_its_offset(tmp_path: Path) -> None:
 
 
 def test_a_result_that_cannot_be_stored_is_said_when_it_is_needed(
-    tmp_path: Path,
+    recorded: dict[str, Any],
 ) -> None:
-    settings = {"record": f"new:{tmp_path / 'shop.jsonl'}"}
-    with pytest.warns(
-        njrt.BlockWarning, match="give cannot be stored .the function <lambda>"
-    ) as said:
-        play("give('lambda: 1')\ngive('lambda: 1')\nreceipts.append(1)", "guarded", **settings)
+    code = "give('lambda: 1')\ngive('lambda: 1')\nreceipts.append(1)"
+    words = "give cannot be stored .the function <lambda>"
+    with pytest.warns(njrt.BlockWarning, match=words) as said:
+        play(code, "guarded", **recorded)
     assert len({str(each.message) for each in said}) == 1
     with pytest.raises(njrt.CallInDoubtError, match="could not be stored"):
-        play("give('lambda: 1')\ngive('lambda: 1')\nreceipts.append(1)", "guarded", **settings)
+        play(code, "guarded", **recorded)
 
 
-def test_an_exception_is_raised_again(policy: str, tmp_path: Path) -> None:
+def test_an_exception_is_raised_again(policy: str, recorded: dict[str, Any]) -> None:
     code = "try:\n    fail('x')\nexcept KeyError as error:\n    receipts.append(error.args)"
-    settings = {"record": f"new:{tmp_path / 'shop.jsonl'}"}
-    assert play(code, policy, **settings) == play(code, policy, **settings) == [("x",)]
+    assert play(code, policy, **recorded) == play(code, policy, **recorded) == [("x",)]
     assert PAID == ["x"]
 
 
@@ -849,13 +827,6 @@ def crash_while_paying(
         go()
     is_first.append(False)
     return go
-
-
-def test_a_call_in_doubt_is_not_made_again(tmp_path: Path) -> None:
-    go = crash_while_paying(tmp_path)
-    with pytest.raises(njrt.CallInDoubtError, match="may have been made"):
-        go()
-    assert [number for number, _ in PAID] == [1]
 
 
 def fail_to_look(key: str) -> str:
@@ -1081,10 +1052,9 @@ def pause_at_two(pending: njrt.PendingEffect) -> njrt.Decision:
     return njrt.Pause() if pending.arguments["order"].number == 2 else njrt.Accept()
 
 
-def test_equal_calls_are_different_calls(tmp_path: Path) -> None:
-    settings: Any = {"record": f"new:{tmp_path / 'shop.jsonl'}", "intercept": accept}
-    play("pay(orders[0])\npay(orders[0])", "guarded", **settings)
-    play("pay(orders[0])\npay(orders[0])", "guarded", **settings)
+def test_equal_calls_are_different_calls(recorded: dict[str, Any]) -> None:
+    for _ in range(2):
+        play("pay(orders[0])\npay(orders[0])", "guarded", **recorded, intercept=accept)
     assert PAID == [(1, 1), (1, 1)]
 
 
@@ -1170,10 +1140,6 @@ def test_secrets_are_redacted_in_recordings(tmp_path: Path) -> None:
     ):
         njrt.run("natural\n<send>.", lambda: (send,), at="shop.njpy:1")
     assert "1234567890abcdefghij" not in path.read_text().split('"called"')[1]
-
-
-def test_dates_are_values() -> None:
-    assert eval(VALUES[5]) == datetime.date(2026, 3, 1)
 
 
 # ── rules for functions without the decorator ────────────────────────────────────────────────────

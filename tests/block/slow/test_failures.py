@@ -14,6 +14,7 @@ from processes import run_python
 
 PROGRAM = read_program("failures")
 DOUBLE = calls(("run", '{"code": "y = x * 2", "done": true}'))
+NOBODY = {"NJC_BASE_URL": "http://127.0.0.1:9/v1", "NJC_MODEL": "m"}
 FOREIGN = ("NJC_", "OPENAI_", "ANTHROPIC_", "PYTHON", "HTTP_PROXY", "http_proxy")
 
 
@@ -51,6 +52,7 @@ def said_clearly(stderr: str, *parts: str) -> None:
         ({"NJC_MODEL": "gpt-4.1"}, ["no vendor is known", "write openai/NAME"]),
         ({"NJC_MODEL": "opnai/gpt-4.1"}, ["write openai/NAME"]),
         ({"NJC_EFFECTS": "every"}, ["NJC_EFFECTS", "direct"]),
+        ({"NJC_CACHE": "maybe", **NOBODY}, ["NJC_CACHE must be on or off, not 'maybe'"]),
         ({"NJC_RECORD": "often"}, ["NJC_RECORD must be off, MODE or MODE:PATH"]),
     ],
 )

@@ -32,17 +32,6 @@ from openai_server import KEY, OpenAIServer, calls, says
 from processes import run_python
 
 FOREIGN = ("NJC_", "OPENAI_", "ANTHROPIC_", "PYTHON", "HTTP_PROXY", "http_proxy")
-PROGRAM = '''
-def double(x):
-    """natural
-    Put twice <x> into <:y>.
-    """
-    return y
-
-
-for number in 1, 2, 2:
-    print(double(number))
-'''
 SILENT = '''
 def double(x):
     """natural
@@ -50,6 +39,7 @@ def double(x):
     """
     return y
 '''
+PROGRAM = f"{SILENT}\n\nfor number in 1, 2, 2:\n    print(double(number))\n"
 DOUBLE = calls(("run", '{"code": "y = x * 2", "done": true}'))
 
 
@@ -165,26 +155,6 @@ def test_relative_paths_do_not_follow_the_working_directory(
     assert [path for path in written if path.startswith("inner")] == []
     for name, lines in (("r", 4), ("t", 15)):
         assert len((tmp_path / "out" / f"{name}.jsonl").read_text().splitlines()) == lines
-
-
-@pytest.mark.parametrize(
-    ("variable", "value", "message"),
-    [
-        ("NJC_EFFECTS", "all", "NJC_EFFECTS: option `effects` must be one of answer, direct"),
-        ("NJC_MODE", "fast", "NJC_MODE: option `mode` must be one of live"),
-        ("NJC_PROTOCOL", "xml", "NJC_PROTOCOL: option `protocol` must be one of tools, text"),
-        ("NJC_CACHE", "maybe", "NJC_CACHE must be on or off, not 'maybe'"),
-    ],
-)
-def test_a_wrong_value_is_named(
-    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str
-) -> None:
-    monkeypatch.setenv(variable, value)
-    with pytest.raises(ConfigurationError) as caught:
-        Program(PROGRAM, "prog.njpy").load()
-    assert message in str(caught.value)
-    assert caught.value.place == "prog.njpy:3"
-    assert caught.value.exit_code == 2
 
 
 # ── precedence ───────────────────────────────────────────────────────────────────────────────────

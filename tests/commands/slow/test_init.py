@@ -44,7 +44,8 @@ def test_its_test_passes_on_the_recording(project: Workplace) -> None:
 def test_a_changed_prompt_is_not_in_the_recording(project: Workplace) -> None:
     program = project.read("src/support.njpy")
     project.write({"src/support.njpy": program.replace("should answer", "answers")})
-    result = project.python("-m", "pytest", "-q")
+    few = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "njrt.pytest_plugin"}
+    result = project.python("-m", "pytest", "-q", environ=few)
     assert result.returncode == 1
     assert "3 failed" in result.stdout
 

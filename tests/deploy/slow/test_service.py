@@ -144,7 +144,8 @@ def test_the_tests_of_the_example_pass_offline(tmp_path: Path) -> None:
         name: text for name, text in os.environ.items() if not name.startswith(("NJC_", "OPENAI_"))
     }
     kept.pop("PYTEST_ADDOPTS", None)
-    done = run_python("-m", "pytest", "-q", "-p", "no:njrt", "-p", "njrt.pytest_plugin", "-p", "no:cacheprovider", cwd=ROOT / "examples/service", env=kept, timeout=100)  # fmt: skip
+    kept["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    done = run_python("-m", "pytest", "-q", "-p", "njrt.pytest_plugin", "-p", "no:cacheprovider", cwd=ROOT / "examples/service", env=kept, timeout=100)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "6 passed" in done.stdout
 

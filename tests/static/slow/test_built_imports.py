@@ -53,6 +53,12 @@ class Case:
     problem: str = ""
 
 
+@pytest.fixture(autouse=True)
+def few_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plugins of this environment take most of the time of a command that runs pytest."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
 def run_code(code: str, files: Mapping[str, str] | None = None, problem: str = "") -> Case:
     return Case((sys.executable, "-c", code), files or {}, problem)
 
@@ -175,7 +181,7 @@ def test_a_sitecustomize_of_the_program_is_imported(
 
 ENDLESS = "```python\ndef choose(text):\n    return choose(text)\nteam = choose(message)\n```"
 RIGHT = 'team = "billing" if "charged" in message else "shipping" if "parcel" in message else "technical"'
-TESTS = (sys.executable, "-m", "pytest", "-q", "--njc-record=none")
+TESTS = (sys.executable, "-m", "pytest", "-q", "-p", "njrt.pytest_plugin", "--njc-record=none")
 
 
 def run_njc(*arguments: str, replies: Sequence[str] = ()) -> str:

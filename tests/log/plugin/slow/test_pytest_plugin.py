@@ -10,6 +10,8 @@ import pytest
 
 from openai_server import KEY, OpenAIServer, says
 
+pytest.importorskip("openai")  # also for the projects, which else import it each anew
+
 CODE = "```python\nanswer = 2 * number\n```"
 TEST = """
 from doubling import double
