@@ -22,7 +22,7 @@ MOST_COLUMNS, MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 100, 450, 60, 8
 
 LIMITS = {
     #                        now     in the end
-    "statements": (37_600, 37_000),
+    "statements": (37_000, 37_000),
     "lines": (64_000, 64_000),
     "lines of tests": (70_400, 64_000 * 11 // 10),
     "lines of bench": (2_200, 2_200),
