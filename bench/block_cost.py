@@ -1,15 +1,15 @@
 """Measure a natural block without the time of the model: a script answers.
 
-    block, 1 object                    0.38 ms      median of entry to exit, at most 0.6 ms
-    block, 100 objects                 0.55 ms      1.5 x the block with one
-    block, 10,000 objects              0.58 ms      1.5 x the block with one
-    block, 100,000 objects             0.46 ms      1.2 x the block with one
-    1,000 async blocks, 50 ms model    0.82 s       1.0 x (50 ms + the floor of 0.77 s), at most 3 x
-    import njrt                        1 ms         at most 50 ms; no SDK is loaded
-    first block                        78 ms        loads what runs blocks
+    block, 1 object                    0.33 ms      median of entry to exit, at most 0.6 ms
+    block, 100 objects                 0.65 ms      2.0 x the block with one
+    block, 10,000 objects              0.38 ms      1.2 x the block with one
+    block, 100,000 objects             0.38 ms      1.2 x the block with one
+    1,000 async blocks, 50 ms model    0.30 s       0.8 x (50 ms + the floor of 0.31 s), at most 3 x
+    import njrt                        2 ms         at most 50 ms; no SDK is loaded
+    first block                        194 ms       loads what runs blocks
     100,000 blocks more                +0.0 MB      of peak memory
 
-(Measured on two busy cores with Python 3.11.) The cost depends on the text that the model is shown, at most 1,000
+(Measured on two cores with Python 3.11.) The cost depends on the text that the model is shown, at most 1,000
 characters of each variable, and not on the size of the value: it is highest if a collection almost fits.
 The floor of the async blocks is the time that the same 1,000 tasks take with a model that answers at once:
 one thread does that work, whatever schedules it. Memory is the growth of the process's peak after a
