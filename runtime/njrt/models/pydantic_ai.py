@@ -97,7 +97,7 @@ class PydanticAI(RemoteModel):
 
         said = describe_failure(failure)
         match failure:
-            case ai.ModelHTTPError():
+            case ai.ModelHTTPError():  # some are also of a kind below
                 return make_model_error(failure, self.name, self.server)
             case ai.ModelAuthenticationError():  # its message may repeat the key
                 return make_missing_key_error(self.name, self.server)

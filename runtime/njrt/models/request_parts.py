@@ -46,13 +46,12 @@ def build_file(
 
     Raises RejectedRequestError if `make_part` returns None.
     """
-    media, label = attachment.media, {"type": "text", "text": f"<{attachment.name}>:"}
+    media, label = attachment.media, f"<{attachment.name}>:"
     if media.media_type.startswith("text/") and media.data:
-        return [
-            {"type": "text", "text": f"<{attachment.name}>:\n{media.data.decode(errors='replace')}"}
-        ]
+        text = media.data.decode(errors="replace")
+        return [{"type": "text", "text": f"{label}\n{text}"}]
     if (part := make_part(attachment)) is not None:
-        return [label, part]
+        return [{"type": "text", "text": label}, part]
     what = f"{media.media_type} by its URL" if media.url else media.media_type
     raise RejectedRequestError(
         f"`{attachment.name}` is {what}, which this model cannot be sent; convert it, or ask"
