@@ -114,8 +114,9 @@ def find_compiled_files(folder: Path) -> Iterator[tuple[Path, FileHeader]]:
 
 def find_leftovers(folder: Path) -> Iterator[Path]:
     """Find the temporary files that killed builds have left: those that are older than an hour."""
-    for file in folder.rglob(".*.tmp"):
-        if _TEMPORARY_NAME.fullmatch(file.name):
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for file in (Path(parent, name) for name in names if _TEMPORARY_NAME.fullmatch(name)):
             with suppress(OSError):
                 if time.time() - file.stat().st_mtime > LEFTOVER_SECONDS:
                     yield file
