@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import ast
-import textwrap
 
 import pytest
 
-from njc.compiler.compiler import Compilation, compile_source, parse_compiled_tree
-from njc.compiler.frontend.source import SourceFile
-
-
-def compile_text(text: str) -> Compilation:
-    return compile_source(SourceFile("p.njpy", textwrap.dedent(text).encode()))
-
+from compiling import compile_output, compile_text
+from njc.compiler.compiler import Compilation, parse_compiled_tree
 
 BLOCK = '''\
 """natural(ahead=8{options})
@@ -181,8 +175,7 @@ def test_two_blocks_of_one_loop_and_loops_in_each_other() -> None:
         f"{head}    for box in boxes:\n        {block.replace('mail', 'box')}"
         f"        for mail in box:\n            {block}"
     )
-    output = compile_text(nested).output
-    assert output is not None
+    output = compile_output(nested)
     assert output.count(b"_nj_for_2") == output.count(b"_nj_for_6") == 3
 
 
@@ -202,9 +195,7 @@ EXPRESSIONS = [
 def test_any_expression_can_be_gone_through(expression: str) -> None:
     block = BLOCK.format(read="rule", options="")
     text = f"def f(mails, rule: str):\n    for mail in {expression}:\n        {block}"
-    compilation = compile_text(text)
-    assert compilation.output is not None, compilation.diagnostics
-    ast.parse(compilation.output)
+    ast.parse(compile_output(text))
 
 
 def test_positions_in_the_loop_are_those_of_the_source() -> None:

@@ -7,17 +7,17 @@ import textwrap
 import pytest
 
 from case_programs import read_program
+from compiling import compile_text
 from njc.compiler.analysis.authority import Authority
-from njc.compiler.compiler import Compilation, compile_source
-from njc.compiler.frontend.source import SourceFile
+from njc.compiler.compiler import Compilation
 from njrt.data.options import Options
 
 HEAD = read_program("authority")
 
 
 def compile_program(text: str, **options: str) -> Compilation:
-    source = SourceFile("p.njpy", (HEAD + textwrap.dedent(text)).encode())
-    compilation = compile_source(source, project=Options(**options))  # type: ignore[arg-type]
+    project = Options(**options)  # type: ignore[arg-type]
+    compilation = compile_text(HEAD + textwrap.dedent(text), project)
     errors = {found.code for found in compilation.diagnostics if found.severity == "error"}
     assert not errors, compilation.diagnostics
     return compilation
@@ -512,18 +512,18 @@ ANSWERABLE = {
 def test_a_block_whose_hint_is_followed_answers(parameters, prompt) -> None:
     text = HEAD + f'def f{parameters}:\n    """natural\n    {prompt}\n    """\n    return y\n'
 
-    def compile_text(text: str) -> tuple[Authority, list[str]]:
-        compilation = compile_source(SourceFile("p.njpy", text.encode()), project=Options())
+    def read_authority(text: str) -> tuple[Authority, list[str]]:
+        compilation = compile_text(text, Options())
         hints = [found.code for found in compilation.hints if found.code == "NJ304"]
         return compilation.authorities[-1], hints
 
-    authority, hints = compile_text(text)
+    authority, hints = read_authority(text)
     assert (authority.effects, hints) == ("direct", ["NJ304"])
     follow = next(
         change for words, change in ANSWERABLE.items() if authority.remedy.startswith(words)
     )
     assert follow(text) != text
-    followed, hints = compile_text(follow(text))
+    followed, hints = read_authority(follow(text))
     is_set = authority.remedy.startswith('write `effects="answer"`')
     assert (followed.effects, hints) == (None if is_set else "answer", [])
 
@@ -568,5 +568,5 @@ def test_a_type_with_names_that_mean_something_else_at_the_block_is_no_type() ->
     head = "from datetime import date\ndef f(text: str, date: date | None, day: date) -> object:\n"
     for output, effects in {"<:date>": "direct", "<:day>": "direct", "<:text>": "answer"}.items():
         program = f'{head}    """natural\n    Put a part of <text> into {output}.\n    """\n    return day\n'
-        (authority,) = compile_source(SourceFile("p.njpy", program.encode())).authorities
+        (authority,) = compile_text(program).authorities
         assert authority.effects == effects, output

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from njc.compiler.compiler import compile_source
-from njc.compiler.frontend.source import SourceFile
+from compiling import compile_text
 
 HEAD = """\
 import dataclasses, enum
@@ -186,8 +185,7 @@ def run(text: str, path: str) -> bool | None:
 def has_answer(text: str, path: str) -> bool:
     indent = next(line for line in text.splitlines() if "{block}" in line).partition("{")[0]
     block = f'"""natural\n{indent}Use <{path}> for <:n: float>.\n{indent}"""'
-    source = SourceFile("p.njpy", (HEAD + text.replace("{block}", block) + "\n").encode())
-    compilation = compile_source(source)
+    compilation = compile_text(HEAD + text.replace("{block}", block) + "\n")
     assert compilation.output is not None, compilation.diagnostics
     return compilation.authorities[-1].effects == "answer"
 
@@ -256,7 +254,7 @@ def f(k: A) -> int:
     """
     return other
 '''
-    compilation = compile_source(SourceFile("p.njpy", program.encode()))
+    compilation = compile_text(program)
     first, second = compilation.authorities
     assert first.effects == RECURSIVE[declared]
     assert all(each.reason and each.remedy is not None for each in (first, second))

@@ -8,16 +8,15 @@ from __future__ import annotations
 import pytest
 
 from case_programs import read_program
+from compiling import compile_text
 from njc.compiler.analysis.authority import Authority
-from njc.compiler.compiler import compile_source
-from njc.compiler.frontend.source import SourceFile
 from njrt.data.options import Options
 
 HEAD = read_program("data_by_type")
 
 
 def decide(text: str) -> Authority:
-    compilation = compile_source(SourceFile("p.njpy", (HEAD + text).encode()), project=Options())
+    compilation = compile_text(HEAD + text, Options())
     (authority,) = compilation.authorities
     return authority
 
@@ -142,8 +141,7 @@ def test_hints_name_the_types_that_can_be_shown() -> None:
 def test_objects_that_are_no_data_are_chosen_from_the_inputs() -> None:
     def list_chosen(kind: str, output: str, options: str = '(effects="answer")') -> bool:
         text = f'def f(x: {kind}):\n    """natural{options}\n    Choose of <x>: <:y: {output}>\n    """\n    return y\n'
-        source = SourceFile("p.njpy", (HEAD + text).encode())
-        output_file = compile_source(source, project=Options()).output
+        output_file = compile_text(HEAD + text, Options()).output
         assert output_file is not None
         return b'chooses="y"' in output_file
 

@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from njc.compiler.compiler import compile_source
-from njc.compiler.frontend.source import SourceFile
+from compiling import compile_text
 from njrt.block.session.settings import using
 from njrt.messages import Request
 from njrt.testing import Scripted
@@ -259,7 +258,7 @@ def run(code: str | bytes) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_data_in_place_of_statements(name: str) -> None:
     text = write(PROGRAMS[name], natural=True)
-    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    compilation = compile_text(text)
     assert compilation.output is not None, compilation.diagnostics
     replies: dict[int, Iterator[Any]] = {}
     decoder = json.JSONDecoder()

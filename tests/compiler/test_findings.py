@@ -6,16 +6,15 @@ import re
 
 import pytest
 
-from njc.compiler.compiler import compile_source
+from compiling import compile_text, find_codes
 from njc.compiler.frontend.diagnostics import Diagnostic
-from njc.compiler.frontend.source import SourceFile
 
 
 def find_findings(prompt: str, after: str = "", prefix: str = "") -> list[Diagnostic]:
     """Compile a function `f(x, items)` of a module with a variable `count`, and a block in a loop or not."""
     text = f'count = 0\n\n\ndef f(x, items):\n    {prefix}"""natural\n    {prompt}\n    """\n'
     rows = "".join(f"    {line}\n" for line in after.split("\n") if line)
-    return list(compile_source(SourceFile("p.njpy", (text + rows).encode())).diagnostics)
+    return list(compile_text(text + rows).diagnostics)
 
 
 IDLE = """\
@@ -62,7 +61,7 @@ WITH_JUMP = [
 @pytest.mark.parametrize("prompt", IDLE)
 def test_a_block_that_can_do_nothing_is_reported_and_compiled(prompt: str) -> None:
     text = f'x = 1\n"""natural\n{prompt}\n"""\n'
-    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    compilation = compile_text(text)
     assert [(it.code, it.severity) for it in compilation.diagnostics] == [("NJ211", "warning")]
     assert compilation.output is not None
 
@@ -70,7 +69,7 @@ def test_a_block_that_can_do_nothing_is_reported_and_compiled(prompt: str) -> No
 @pytest.mark.parametrize("prompt", ACTING)
 def test_a_block_that_names_an_act_is_not_reported(prompt: str) -> None:
     text = f'x = 1\ndef show(x): ...\n"""natural\n{prompt}\n"""\n'
-    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    compilation = compile_text(text)
     assert compilation.diagnostics == ()
     assert compilation.authorities[0].effects == "direct"
 
@@ -98,8 +97,7 @@ UNMARKED = {
 
 @pytest.mark.parametrize("statement", UNMARKED)
 def test_a_string_with_an_output_and_without_the_marker_is_reported(statement: str) -> None:
-    source = SourceFile("p.njpy", f"x = n = 1\n{statement}\n".encode())
-    compilation = compile_source(source)
+    compilation = compile_text(f"x = n = 1\n{statement}\n")
     assert [each.code for each in compilation.diagnostics] == UNMARKED[statement]
     assert compilation.output is not None
 
@@ -107,8 +105,7 @@ def test_a_string_with_an_output_and_without_the_marker_is_reported(statement: s
 @pytest.mark.parametrize("head", ["natural\xa0", "natural\f", "prompt(max_calls=3)\u2003"])
 def test_an_unusual_blank_in_the_line_of_the_marker_is_named(head: str) -> None:
     """Such as the no-break space of a copied text: it looks like a block, and its letters are small."""
-    source = SourceFile("p.njpy", f'x = 1\n"""{head}\nRead <x>.\n"""\n'.encode())
-    (finding,) = compile_source(source).diagnostics
+    (finding,) = compile_text(f'x = 1\n"""{head}\nRead <x>.\n"""\n').diagnostics
     assert finding.code == "NJ103"
     assert finding.message.endswith("has a blank other than spaces and tabs")
 
@@ -119,8 +116,7 @@ def test_an_unusual_blank_in_the_line_of_the_marker_is_named(head: str) -> None:
 )
 def test_a_docstring_that_was_meant_as_a_block_is_reported(text: str) -> None:
     source = f'def f():\n    """{text}"""\n    return n\n'
-    found = compile_source(SourceFile("p.njpy", source.encode())).diagnostics
-    assert [each.code for each in found] == ["NJ103"]
+    assert find_codes(source) == ["NJ103"]
 
 
 @pytest.mark.parametrize("label", ["break", "continue", "return"])
@@ -193,7 +189,7 @@ def test_a_request_to_change_a_value_that_cannot_be_changed_is_reported(prompt: 
         "def f(row: Sequence[int], count: int, names: list[str], box: Box, unknown):\n"
         f'    while row:\n        """natural\n        {prompt}\n        """\n    return [note]\n'
     )
-    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    compilation = compile_text(text)
     found = [it.message for it in compilation.diagnostics if it.code == "NJ305"]
     assert found == [f"the text asks to {it}, which it only reads" for it in REQUESTS[prompt]]
     assert compilation.output is not None
@@ -228,7 +224,7 @@ def test_a_text_without_references_that_names_a_variable_is_reported(prompt: str
         "count = 0\n\n\ndef f(a, x, items):\n    import helper\n    total = 0\n"
         f'    """natural\n    {prompt}\n    """\n    later = total\n    return later\n'
     )
-    found = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
+    found = compile_text(text).diagnostics
     names = [it.message.split("`")[1] for it in found if it.code == "NJ217"]
     assert names == [BARE[prompt]] * (BARE[prompt] is not None)
 
@@ -247,7 +243,7 @@ def test_the_variables_that_a_text_may_mean(before: str, names: list[str]) -> No
     text = (
         f'def f(mails):\n    {before}"""natural\n    Return the mail.\n    """\n    return mail\n'
     )
-    found = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
+    found = compile_text(text).diagnostics
     assert [it.message.split("`")[1] for it in found if it.code == "NJ217"] == names
 
 
@@ -256,7 +252,7 @@ def test_an_error_hides_nothing_about_other_blocks() -> None:
         'def f(a: str, b):\n    """natural\n    Return <c>.\n    """\n'
         '    """natural\n    Summarize <a>.\n    """\n    return summary\n'
     )
-    found = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
+    found = compile_text(text).diagnostics
     assert [(it.code, it.line) for it in found] == [("NJ201", 3), ("NJ211", 5)]
 
 
@@ -279,7 +275,7 @@ def test_words_never_decide_what_a_block_gets() -> None:
             "from collections.abc import Sequence\ndef f(mail: str, rows: Sequence[int]):\n"
             f'    """natural\n    {prompt}\n    """\n    return q\n'
         )
-        compilation = compile_source(SourceFile("p.njpy", text.encode()))
+        compilation = compile_text(text)
         assert [it.effects for it in compilation.authorities] == ["answer"]
         output = (compilation.output or b"").decode().replace(prompt, "PROMPT")
         outputs.add(re.sub(r"[0-9a-f]{16,}", "HASH", output))
@@ -302,7 +298,7 @@ def test_values_with_blanks_in_comments_have_quotes(
     comment: str, budget: str, calls: int | None
 ) -> None:
     text = f'# njc: {comment}\n"""natural\nSet <:y: int> to 1.\n"""\nprint(y)\n'
-    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    compilation = compile_text(text)
     assert compilation.diagnostics == ()
     options = compilation.blocks[0].options
     assert (options.budget, options.max_calls) == (budget, calls)
@@ -311,7 +307,7 @@ def test_values_with_blanks_in_comments_have_quotes(
 def test_comments_in_strings_are_text() -> None:
     text = 'x = 1\ny = """\n# njc: model=a\n# njc: ignroe\n"""\nz = "# njc: max_calls=3"\n'
     text += '"""natural\nPrint <x>.\n"""\n'
-    assert not compile_source(SourceFile("p.njpy", text.encode())).diagnostics
+    assert find_codes(text) == []
 
 
 @pytest.mark.parametrize(

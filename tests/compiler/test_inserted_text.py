@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compiling import compile_output
 from njc.compiler.analysis.authority import list_offered_labels
-from njc.compiler.compiler import analyze, compile_source
+from njc.compiler.compiler import analyze
 from njc.compiler.frontend.source import SourceFile
 from njrt.block.block import extract_instruction
 from njrt.block.session.settings import using
@@ -47,10 +48,8 @@ CODES = ["pass", "secret = 1", "print(secret)", "break", "return 1", "count = nu
 
 def run_program(inserted: str) -> tuple[list[str], list[str], object]:
     """What the model is shown besides the instruction, what it is answered to code that asks for more, the result."""
-    compilation = compile_source(SourceFile("p.njpy", PROGRAM.encode()))
-    assert compilation.output is not None
     variables: dict[str, Any] = {}
-    exec(compilation.output, variables)
+    exec(compile_output(PROGRAM), variables)
     shown: list[str] = []
     results: list[str] = []
 
@@ -150,8 +149,7 @@ def test_an_inserted_expression_changes_no_reference_jump_or_finding(text: str, 
 )
 def test_which_outputs_a_prompt_reads(prompt: str, reads: bool) -> None:
     source = f'count = item = 1\n"""natural\n{prompt}\n"""\n'
-    output = compile_source(SourceFile("p.njpy", source.encode())).output
-    assert output is not None
+    output = compile_output(source)
     assert (b'reads="count"' in output) == reads
     variables: dict[str, Any] = {}
     with using(model=Scripted([run("pass", done=True), run("count = 5", done=True)])):

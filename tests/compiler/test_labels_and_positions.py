@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from njc.compiler.compiler import compile_source
-from njc.compiler.frontend.source import SourceFile
+from compiling import compile_output, compile_text
 
 DATA = Path(__file__).parent.parent / "data"
 LABELS = json.loads((DATA / "label_cases.json").read_text())
@@ -25,7 +24,7 @@ STATEMENTS = {
 
 @pytest.mark.parametrize("case", LABELS, ids=lambda case: f"{case['name']}-{case['block_index']}")
 def test_labels(case: dict[str, Any]) -> None:
-    compilation = compile_source(SourceFile("case.njpy", case["source"].encode()))
+    compilation = compile_text(case["source"])
     block = compilation.blocks[case["block_index"]]
     assert list(block.labels) == case["labels"]
     assert list(block.labels_exiting_finally) == case["pep765_exits_finally"]
@@ -33,9 +32,7 @@ def test_labels(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", LABELS, ids=lambda case: f"{case['name']}-{case['block_index']}")
 def test_labels_agree_with_this_python(case: dict[str, Any]) -> None:
-    block = compile_source(SourceFile("case.njpy", case["source"].encode())).blocks[
-        case["block_index"]
-    ]
+    block = compile_text(case["source"]).blocks[case["block_index"]]
     for label, statement in STATEMENTS.items():
         program = case["source"].replace(block.literal, statement, 1)
         assert _compiles(program, strict=False) == (label in block.labels), label
@@ -44,15 +41,12 @@ def test_labels_agree_with_this_python(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", LABELS, ids=lambda case: f"{case['name']}-{case['block_index']}")
 def test_arms_compile_without_warnings(case: dict[str, Any]) -> None:
     silenced = "# njc: ignore[NJ211]\n" + case["source"]
-    compilation = compile_source(SourceFile("case.njpy", silenced.encode()))
-    assert compilation.output is not None
-    assert _compiles(compilation.output.decode(), strict=True)
+    assert _compiles(compile_output(silenced).decode(), strict=True)
 
 
 @pytest.mark.parametrize("case", POSITIONS, ids=lambda case: case["name"])
 def test_positions(case: dict[str, Any]) -> None:
-    source = SourceFile("case.njpy", case["source_latin1"].encode("latin-1"))
-    compilation = compile_source(source)
+    compilation = compile_text(case["source_latin1"].encode("latin-1"))
     fatal = [
         diagnostic
         for diagnostic in compilation.diagnostics
@@ -70,7 +64,7 @@ def test_positions(case: dict[str, Any]) -> None:
 def test_what_is_a_block_compiles(case: dict[str, Any]) -> None:
     silenced = b"" if case["name"] == "latin-1 cookie" else b"# njc: ignore\n"
     data = case["source_latin1"].encode("latin-1")
-    compilation = compile_source(SourceFile("case.njpy", silenced + data))
+    compilation = compile_text(silenced + data)
     if compilation.output is not None:
         assert _compiles(compilation.output, strict=True)
         assert compilation.output.count(b"_nj.run(") == len(compilation.blocks)

@@ -6,8 +6,7 @@ import itertools
 
 import pytest
 
-from njc.compiler.compiler import compile_source
-from njc.compiler.frontend.source import SourceFile
+from compiling import compile_output, compile_text
 
 BLOCK = '"""natural\n<int> <:out>, or break and return\n"""'
 WITHOUT_JUMPS = '"""natural\n<int> <:out>\n"""'
@@ -47,10 +46,7 @@ def test_output_is_python(head: str, suite: str, newline: str) -> None:
     if head.endswith("; ") and not suite.startswith('"""'):
         head = head.removesuffix("; ") + "\n"
     text = "# njc: ignore\n" + head + suite
-    source = SourceFile("p.njpy", text.replace("\n", newline).encode())
-    compilation = compile_source(source)
-    assert compilation.output is not None, compilation.diagnostics
-    compile(compilation.output, "p.py", "exec")
+    compile(compile_output(text.replace("\n", newline)), "p.py", "exec")
 
 
 PROGRAMS = [
@@ -83,8 +79,7 @@ PROGRAMS = [
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_only_what_python_compiles_has_output(program: str, block: str) -> None:
     """The call of a block is left out of the check by Python's compiler: it must not hide an error."""
-    source = SourceFile("p.njpy", f"# njc: ignore\n{program.format(block=block)}".encode())
-    compilation = compile_source(source)
+    compilation = compile_text(f"# njc: ignore\n{program.format(block=block)}")
     if compilation.output is not None:
         compile(compilation.output, "p.py", "exec")
     else:
@@ -96,7 +91,7 @@ def test_only_what_python_compiles_has_output(program: str, block: str) -> None:
 def test_nesting_that_python_does_not_compile_is_a_finding(header: str, depth: int) -> None:
     rows = ["def f(x):", *("    " * level + header for level in range(1, depth + 1))]
     text = "\n".join([*rows, "    " * (depth + 1) + WITHOUT_JUMPS, ""])
-    compilation = compile_source(SourceFile("p.njpy", f"# njc: ignore\n{text}".encode()))
+    compilation = compile_text(f"# njc: ignore\n{text}")
     errors = [item for item in compilation.diagnostics if item.severity == "error"]
     try:
         compile(text, "p.py", "exec")
@@ -114,6 +109,6 @@ def test_a_system_error_of_python_is_a_finding() -> None:
         fails = False
     except SystemError:
         fails = True
-    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    compilation = compile_text(text)
     codes = [each.code for each in compilation.diagnostics if each.severity == "error"]
     assert (codes != [], compilation.output is None) == (fails, fails)

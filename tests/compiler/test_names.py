@@ -15,7 +15,7 @@ from types import CodeType
 
 import pytest
 
-from njc.compiler.compiler import compile_source
+from compiling import compile_text, find_codes
 from njc.compiler.frontend.blocks import collect_block_outputs
 from njc.compiler.frontend.name_resolution import (
     FunctionDefinition,
@@ -27,7 +27,6 @@ from njc.compiler.frontend.name_resolution import (
     is_defined,
     resolve_name,
 )
-from njc.compiler.frontend.source import SourceFile
 from njrt.data.private_names import mangle, unmangle
 
 LIBRARY = Path(sysconfig.get_path("stdlib"))
@@ -146,7 +145,7 @@ if sys.version_info >= (3, 12):
 def test_home(name: str) -> None:
     program, expected = HOMES[name]
     text = program.replace("BLOCK", '"""natural\n<x>\n"""') + "\n"
-    blocks = compile_source(SourceFile("p.njpy", text.encode())).blocks
+    blocks = compile_text(text).blocks
     home: ResolvedName = resolve_name("x", blocks[-1].scope, collect_block_outputs(blocks))
     assert home.scope.name == expected
     kind = (
@@ -186,7 +185,7 @@ def test_mangled(name: str, class_name: str | None, stored: str) -> None:
 )
 def test_is_defined(program: str, defined: bool) -> None:
     text = textwrap.dedent(program).replace("BLOCK", '"""natural\n<x>\n"""') + "\n"
-    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    compilation = compile_text(text)
     scope = compilation.blocks[0].scope
     assert is_defined("x", scope, {}) is defined
     assert ("NJ201" in {diagnostic.code for diagnostic in compilation.diagnostics}) is not defined
@@ -222,7 +221,7 @@ def test_the_defined_names_are_those_of_cpython(place: str) -> None:
     program = place.replace("\\n", "\n") + "\n"
     for name in NAMES:
         text = program.replace("@", f'"""natural\n<{name}>\n"""')
-        found = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
+        found = compile_text(text).diagnostics
         reported = {each.message for each in found if each.code == "NJ201"}
         try:
             exec(program.replace("@", name), {"__name__": "p", "__doc__": None})
@@ -235,4 +234,4 @@ def test_the_defined_names_are_those_of_cpython(place: str) -> None:
 def test_module_names_and_builtins_are_defined() -> None:
     text = '"""natural\n<__name__> <__file__> <ValueError>\n"""\n'
     text += 'class C:\n def f(self):\n  """natural\n  <__class__> <super>\n  """\n'
-    assert compile_source(SourceFile("p.njpy", text.encode())).diagnostics == ()
+    assert find_codes(text) == []

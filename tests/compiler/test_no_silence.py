@@ -9,8 +9,7 @@ import warnings
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from njc.compiler.compiler import compile_source
-from njc.compiler.frontend.source import SourceFile
+from compiling import compile_text, find_codes
 
 STATEMENTS = [
     "S",
@@ -104,7 +103,7 @@ WRAPPERS = [
 ]
 
 
-def plant(template: str, letter: str, literal: str, wrapper: str, newline: str) -> SourceFile:
+def plant(template: str, letter: str, literal: str, wrapper: str, newline: str) -> str:
     """Put the literal in its place; what is not Python anyhow is not tried."""
     depth = 8 if "for" in wrapper else 4 * ("\n" in wrapper)
     code = wrapper.format(textwrap.indent(template, " " * depth))
@@ -115,12 +114,12 @@ def plant(template: str, letter: str, literal: str, wrapper: str, newline: str) 
             ast.parse(text)
         except (SyntaxError, ValueError):
             assume(False)
-    return SourceFile("p.njpy", text.replace("\n", newline).encode())
+    return text.replace("\n", newline)
 
 
-def check_never_silent(source: SourceFile, count: int) -> None:
-    compilation = compile_source(source)
-    assert len(compilation.blocks) == count or compilation.diagnostics, source.text
+def check_never_silent(text: str, count: int) -> None:
+    compilation = compile_text(text)
+    assert len(compilation.blocks) == count or compilation.diagnostics, text
     if compilation.output is not None:
         compile(compilation.output, "p.py", "exec")
 
@@ -132,8 +131,8 @@ def check_never_silent(source: SourceFile, count: int) -> None:
     st.sampled_from(["\n", "\r\n"]),
 )
 def test_statements(template: str, literal: str, wrapper: str, newline: str) -> None:
-    source = plant(template, "S", literal, wrapper, newline)
-    check_never_silent(source, template.count("S"))
+    text = plant(template, "S", literal, wrapper, newline)
+    check_never_silent(text, template.count("S"))
 
 
 @given(
@@ -143,11 +142,8 @@ def test_statements(template: str, literal: str, wrapper: str, newline: str) -> 
     st.sampled_from(["\n", "\r\n"]),
 )
 def test_values(template: str, literal: str, wrapper: str, newline: str) -> None:
-    source = plant(template, "V", literal, wrapper, newline)
-    compilation = compile_source(source)
-    assert {"NJ106", "NJ103", "NJ001"} & {finding.code for finding in compilation.diagnostics}, (
-        source.text
-    )
+    text = plant(template, "V", literal, wrapper, newline)
+    assert {"NJ106", "NJ103", "NJ001"} & {*find_codes(text)}, text
 
 
 NAMES = ["items", "self_made", "é"]
@@ -193,7 +189,7 @@ SHAPES = [
 def test_references(shape: str, name: str, before: str, after: str) -> None:
     tag = shape.format(name, name)
     text = f'{name} = 1\n\n\ndef f(x):\n    global {name}\n    """natural\n    <x> {before}{tag}{after}\n    """\n'
-    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    compilation = compile_text(text)
     (block,) = compilation.blocks
     is_escaped = before == "<<" and tag.startswith("<")
     assert name in block.names or compilation.diagnostics or is_escaped, text

@@ -7,11 +7,10 @@ import time
 
 import pytest
 
-from njc.compiler.compiler import compile_source
-from njc.compiler.frontend.source import SourceFile
+from compiling import compile_text, find_codes
 
 
-def find_codes(body: str) -> list[str]:
+def find_codes_of(body: str) -> list[str]:
     """Compile a function with this body, where `[[text]]` is a natural block, and list the findings."""
     lines = [
         re.sub(r"\[\[(.*)\]\]", rf'"""natural\n{" " * 8}\1\n{" " * 8}"""', line)
@@ -19,15 +18,14 @@ def find_codes(body: str) -> list[str]:
     ]
     inner = "\n".join(f"    {line}" for line in lines)
     program = f"def f(x, xs, self):\n{inner}\n"
-    compilation = compile_source(SourceFile("p.njpy", program.encode()))
-    return [diagnostic.code for diagnostic in compilation.diagnostics]
+    return find_codes(program)
 
 
 def test_an_f_string_block_reads_what_its_own_fields_bind() -> None:
     text = (
         'def f():\n    f"""natural\n    Put {(y := 5)} and <y> into <:z>.\n    """\n    return z\n'
     )
-    assert compile_source(SourceFile("p.njpy", text.encode())).diagnostics == ()
+    assert find_codes(text) == []
 
 
 USED = [
@@ -45,12 +43,12 @@ UNUSED = ["[[<:n>]]", "[[Put the n into <:n>.]]\nprint(no, x.ñ)", "[[<:n>]]\n[[
 
 @pytest.mark.parametrize("body", USED)
 def test_used_output(body: str) -> None:
-    assert "NJ204" not in find_codes(body)
+    assert "NJ204" not in find_codes_of(body)
 
 
 @pytest.mark.parametrize("body", UNUSED)
 def test_unused_output(body: str) -> None:
-    assert "NJ204" in find_codes(body)
+    assert "NJ204" in find_codes_of(body)
 
 
 @pytest.mark.slow
@@ -66,9 +64,8 @@ def test_time_grows_with_the_length_of_a_function(line: str) -> None:
     def measure(count: int) -> float:
         rows = [line.format(n=number) for number in range(count)]
         text = re.sub(r"\[\[(.*)\]\]", r'"""natural\n \1\n"""', "\n".join(rows))
-        source = SourceFile("p.njpy", f"def f(x):\n{text}\n".encode())
         start = time.process_time()
-        compile_source(source)
+        compile_text(f"def f(x):\n{text}\n")
         return time.process_time() - start
 
     short, long = (min(measure(count) for _ in range(3)) for count in (100, 800))

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from compiling import compile_text, find_codes
 from njc.compiler.compiler import compile_source
 from njc.compiler.frontend.diagnostics import Diagnostic, render_diagnostic
 from njc.compiler.frontend.source import SourceFile
@@ -61,15 +62,14 @@ BLOCK = '"""natural\nSay <nothing>.\n"""'
     ],
 )
 def test_ignore(program: str, silenced: bool) -> None:
-    compilation = compile_source(SourceFile("p.njpy", program.encode()))
-    assert ([diagnostic.code for diagnostic in compilation.diagnostics] == []) is silenced
+    compilation = compile_text(program)
+    assert (compilation.diagnostics == ()) is silenced
     assert (compilation.output is not None) is silenced
 
 
 def test_what_cannot_be_compiled_cannot_be_ignored() -> None:
     program = '# njc: ignore\nif 1: x = 1; """natural\nPrint.\n"""\n'
-    compilation = compile_source(SourceFile("p.njpy", program.encode()))
-    assert [diagnostic.code for diagnostic in compilation.diagnostics] == ["NJ101"]
+    assert find_codes(program) == ["NJ101"]
 
 
 @pytest.mark.parametrize("count", [3, 40, 2000])

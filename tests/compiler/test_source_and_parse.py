@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from compiling import compile_output, compile_text, find_codes
 from njc.compiler.compiler import compile_source
 from njc.compiler.frontend.parse import can_hold_blocks, can_set_mode
 from njc.compiler.frontend.source import (
@@ -90,15 +91,12 @@ def test_what_an_encoding_lacks_is_spelled_with_escapes() -> None:
 def test_unreadable(data: bytes) -> None:
     with pytest.raises(SourceDecodeError):
         _ = SourceFile("p.njpy", data).text
-    assert [
-        diagnostic.code
-        for diagnostic in compile_source(SourceFile("p.njpy", data + BLOCK.encode())).diagnostics
-    ] == ["NJ002"]
+    assert find_codes(data + BLOCK.encode()) == ["NJ002"]
 
 
 @pytest.mark.parametrize("text", ["x = (\n" + BLOCK, "x = 1\0\n" + BLOCK, "(" * 5000 + BLOCK])
 def test_not_python(text: str) -> None:
-    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    compilation = compile_text(text)
     assert [diagnostic.code for diagnostic in compilation.diagnostics] == ["NJ001"]
     assert compilation.output is None
 
@@ -110,16 +108,14 @@ def test_a_null_character_is_found_where_it_is(number: int, cookie: int | None) 
     if cookie:
         lines[cookie - 1] = "# coding: utf-8"
     lines[number - 1] += "\0"
-    compilation = compile_source(SourceFile("p.njpy", "\n".join(lines).encode()))
-    (found,) = compilation.diagnostics
+    (found,) = compile_text("\n".join(lines)).diagnostics
     assert (found.code, found.line, found.column) == ("NJ001", number, len(lines[number - 1]))
 
 
 def test_a_file_without_markers_is_not_even_parsed() -> None:
     data = b'#!/bin/x\n"""Naturally, this is not Python.\n\xff (\n'
     assert not can_hold_blocks(data)
-    output = compile_source(SourceFile("p.njpy", data)).output
-    assert output is not None
+    output = compile_output(data)
     first, _, rest = output.partition(b"\n")
     assert first == b"#!/bin/x"
     assert data[9:] in rest
@@ -127,8 +123,7 @@ def test_a_file_without_markers_is_not_even_parsed() -> None:
 
 @pytest.mark.parametrize("data", [b"# coding: iso-8859-5\nu = '\xae'\n", b"\xef\xbb\xbfx = 1", b""])
 def test_a_file_without_blocks_keeps_its_bytes_and_encoding(data: bytes) -> None:
-    output = compile_source(SourceFile("p.njpy", data)).output
-    assert output is not None
+    output = compile_output(data)
     variables: dict[str, object] = {}
     exec(compile(output, "p.py", "exec"), variables)
     assert variables.get("u", "\u040e") == "\u040e"
@@ -152,5 +147,4 @@ def test_only_an_option_sets_the_mode(text: str, can: bool) -> None:
 
 def test_strings_are_found_in_a_file_that_does_not_end_with_a_line_end() -> None:
     assert list(find_string_tokens("x = 'a'")) == [(4, 7)]
-    value = compile_source(SourceFile("a.njpy", b'x = """natural\nSay <x>.\n"""'))
-    assert [finding.code for finding in value.diagnostics] == ["NJ106"]
+    assert find_codes('x = """natural\nSay <x>.\n"""') == ["NJ106"]

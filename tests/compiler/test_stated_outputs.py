@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import njrt
-from njc.compiler.compiler import compile_source
-from njc.compiler.frontend.source import SourceFile
+from compiling import compile_output
 from njrt import testing
 from njrt.messages import Request, UserMessage
 
@@ -70,16 +69,13 @@ STATED = {
 @pytest.mark.parametrize(("head", "below", "type_"), STATED.values(), ids=STATED)
 def test_stated_type(head: str, below: str, type_: str | None) -> None:
     text = f"from typing import Any\n{head}\n    {BLOCK}\n    {below}\n"
-    compilation = compile_source(SourceFile("a.njpy", text.encode()))
-    assert compilation.output is not None, compilation.diagnostics
-    found = re.search(r'types=lambda: \{"x": (.*)\}', compilation.output.decode())
+    found = re.search(r'types=lambda: \{"x": (.*)\}', compile_output(text).decode())
     assert (found and found[1]) == type_
 
 
 def run(text: str, replies: list[object]) -> tuple[object, list[str]]:
     """Compile and call `f`; return its result, and the last message of each request."""
-    output = compile_source(SourceFile("a.njpy", text.encode())).output
-    assert output is not None
+    output = compile_output(text)
     module = ModuleType("stated_program")
     sys.modules[module.__name__] = module
     exec(output, vars(module))

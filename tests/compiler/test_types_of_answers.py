@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import pytest
 
+from compiling import compile_output, compile_text
 from njc.compiler.analysis.authority import decide_authority
 from njc.compiler.codegen.output_types import find_output_types
-from njc.compiler.compiler import analyze, compile_source
+from njc.compiler.compiler import analyze
+from njc.compiler.frontend.blocks import NaturalBlock
 from njc.compiler.frontend.source import SourceFile
 from njrt.block.session.settings import using
 from njrt.data.options import NO_OPTIONS
@@ -80,33 +84,34 @@ RETURNING = (
 )
 
 
+def find_types(text: str) -> Iterator[tuple[NaturalBlock, Mapping[str, str] | None]]:
+    """Yield the blocks of a program with the types of their outputs; None for one that runs code."""
+    analysis = analyze(SourceFile("p.njpy", f"{HEAD}{text}".encode()))
+    for block in analysis.blocks:
+        authority = decide_authority(block, analysis.types, NO_OPTIONS)
+        given = find_output_types(block, authority.labels, analysis.types).by_path
+        yield block, None if authority.effects == "direct" else given
+
+
 @pytest.mark.parametrize("place", PLACES)
 def test_each_output_of_an_answer_has_a_type(place: str) -> None:
     for type_ in TYPES.splitlines():
-        source = SourceFile("p.njpy", f"{HEAD}{place.replace('TYPE', type_)}".encode())
-        analysis = analyze(source)
-        for block in analysis.blocks:
-            authority = decide_authority(block, analysis.types, NO_OPTIONS)
-            given = find_output_types(block, authority.labels, analysis.types).by_path
-            assert authority.effects == "direct" or set(block.writes) <= set(given), type_
+        for block, given in find_types(place.replace("TYPE", type_)):
+            assert given is None or set(block.writes) <= set(given), type_
 
 
 @pytest.mark.parametrize("place", RETURNING)
 def test_each_returned_value_of_an_answer_has_the_type_of_the_function(place: str) -> None:
     for type_ in TYPES.splitlines():
-        source = SourceFile("p.njpy", f"{HEAD}{place.replace('TYPE', type_)}".encode())
-        analysis = analyze(source)
-        (block,) = analysis.blocks
-        authority = decide_authority(block, analysis.types, NO_OPTIONS)
-        given = find_output_types(block, authority.labels, analysis.types).by_path
-        assert authority.effects == "direct" or "return" in given, type_
+        ((_, given),) = find_types(place.replace("TYPE", type_))
+        assert given is None or "return" in given, type_
 
 
 def test_an_output_with_the_name_of_its_type_needs_code_in_a_loop() -> None:
     loop = (
         f"from datetime import date\nfor _ in 1, 2:\n    {PLAIN.replace('<:n>', '<:date: date>')}\n"
     )
-    (authority,) = compile_source(SourceFile("p.njpy", loop.encode())).authorities
+    (authority,) = compile_text(loop).authorities
     assert authority.effects == "direct"
     assert "hides its type" in authority.reason
 
@@ -115,9 +120,7 @@ def test_a_type_in_another_block_checks_the_reply() -> None:
     program = (
         f"def f():\n    {TYPED.replace('TYPE', 'int')}\n    print(n)\n    {PLAIN}\n    return n\n"
     )
-    compilation = compile_source(SourceFile("p.njpy", program.encode()))
-    assert compilation.output is not None
     namespace: dict[str, object] = {}
-    exec(compilation.output, namespace)
+    exec(compile_output(program), namespace)
     with using(model=Scripted([{"n": 1}, *[{"n": "two"}] * 10])), pytest.raises(NaturalError):
         namespace["f"]()  # type: ignore[operator]

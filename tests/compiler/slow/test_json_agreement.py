@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from njc.compiler.compiler import compile_source
-from njc.compiler.frontend.source import SourceFile
+from compiling import compile_text
 from njrt.data.options import Options
 from njrt.values.json_forms import make_json_form
 
@@ -218,8 +217,7 @@ def decide(declared: list[str]) -> list[bool]:
     blocks = (
         f'"""natural\nMake <:y{number}: {text}>.\n"""\n' for number, text in enumerate(declared)
     )
-    source = SourceFile("p.njpy", (HEAD + "".join(blocks)).encode())
-    compilation = compile_source(source, project=Options())
+    compilation = compile_text(HEAD + "".join(blocks), Options())
     assert compilation.output is not None, compilation.diagnostics
     return [authority.effects == "answer" for authority in compilation.authorities]
 

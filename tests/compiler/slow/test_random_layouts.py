@@ -29,9 +29,9 @@ from test_random_programs import (
     written,
 )
 
+from compiling import compile_text
 from njc.compiler.codegen.linemap import parse_line_map
-from njc.compiler.compiler import compile_source, parse_compiled_tree
-from njc.compiler.frontend.source import SourceFile
+from njc.compiler.compiler import parse_compiled_tree
 from njrt.block.session.settings import using
 from njrt.data.options import Options
 from njrt.testing import Scripted
@@ -89,8 +89,7 @@ LAYOUTS = st.builds(
 
 def run_both(text: str) -> tuple[list[Any], list[int]]:
     """Run a program from its compiled file and as the import hook does; return its events, and their lines."""
-    source = SourceFile("program.njpy", text.encode())
-    compilation = compile_source(source, project=Options(authority="code", jumps="all"))
+    compilation = compile_text(text, Options(authority="code", jumps="all"))
     assert compilation.output is not None, compilation.diagnostics
     line_map = parse_line_map(compilation.output)
     assert line_map is not None

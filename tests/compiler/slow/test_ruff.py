@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from compiling import compile_text
 from njc.commands.show import describe_source
-from njc.compiler.compiler import compile_source
-from njc.compiler.frontend.source import SourceFile
 
 ROOT = Path(__file__).parents[3]
 RUFF = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.which("ruff")
@@ -47,7 +46,7 @@ def shout(text):
 
 
 def describe(text: str) -> list[object]:
-    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    compilation = compile_text(text)
     findings = {diagnostic.code for diagnostic in compilation.diagnostics}
     blocks = [describe_source(block) for block in compilation.blocks]
     return [findings, [{**block, "line": 0, "end_line": 0} for block in blocks]]
