@@ -329,29 +329,6 @@ def test_wrong_requests(
     assert client.close() == 0
 
 
-@pytest.mark.parametrize(
-    ("command", "arguments", "message"),
-    [
-        ("scopes", {"frameId": 7}, "the frame is no longer there"),
-        ("variables", {"variablesReference": 7}, "the variables are no longer there"),
-        ("variables", {"variablesReference": 1, "start": -1}, "start: Input should be greater"),
-        ("stackTrace", {"threadId": 1, "levels": -1}, "levels: Input should be greater"),
-        ("source", {"sourceReference": 7}, "the text is no longer there"),
-        ("evaluate", {"expression": "1 +"}, "invalid syntax"),
-        ("evaluate", {"expression": "nowhere"}, "NameError"),
-        ("stepBack", {}, "this is the start"),
-    ],
-)
-def test_wrong_requests_at_a_stop(
-    connect: Connect, program: Path, command: str, arguments: dict[str, object], message: str
-) -> None:
-    client = enter(connect)
-    answer = client.request(command, arguments)
-    client.request("threads")
-    text = answer.message if isinstance(answer, ErrorResponse) else client.output
-    assert message in str(text)
-
-
 MALFORMED = [
     b"Content-Length: 3\r\n\r\n{]}",
     b"Content-Length: 2\r\n\r\n[]",
@@ -369,15 +346,6 @@ def test_malformed_messages_are_skipped(connect: Connect, data: bytes) -> None:
     client.send_bytes(data)
     assert client.request("threads").threads[0].name == "natural blocks"
     assert client.close() == 0
-
-
-def test_the_end_of_the_stream_ends_the_adapter_and_the_program(
-    connect: Connect, program: Path
-) -> None:
-    client = enter(connect)
-    assert client.process.stdin is not None
-    client.process.stdin.close()
-    assert client.process.wait(100) == 0
 
 
 def test_a_program_that_is_killed_at_a_stop_leaves_the_adapter_serving(
