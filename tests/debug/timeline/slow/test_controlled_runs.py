@@ -611,35 +611,6 @@ def test_going_back_does_again_what_the_program_does_to_the_world(
     assert mails.read_text() == "sent\nsent\n"
 
 
-def test_async_programs_are_controlled(control: Control) -> None:
-    text = """\
-import asyncio, njrt
-from njrt.testing import Scripted, run
-async def work(number):
-    await asyncio.sleep(0)
-    \"\"\"natural
-    Put twice <number> into <:doubled>.
-    \"\"\"
-    return doubled
-async def main():
-    with njrt.using(model=Scripted([run("await_ = 1\\ndoubled = number * 2", done=True)] * 3)):
-        print([await work(number) for number in (1, 2)])
-asyncio.run(main())
-"""
-    controller = control(text)
-    go(controller.start)
-    kinds = []
-    while True:
-        controller.step_into()
-        happening = controller.wait_for_stop(SECONDS)
-        if isinstance(happening, ProgramEnded):
-            break
-        kinds.append(happening.step.kind)
-    assert kinds == ["effect", "exit", "enter", "effect", "exit"]
-    for kind in ("exit", "effect"):
-        assert go(controller.step_back_into).kind == kind
-
-
 def test_a_run_is_paused_restarted_and_terminated(control: Control) -> None:
     parts = "import time", "while one:", "    time.sleep(0.01)"
     looping = BLOCK.replace("\n", "\n    ").rstrip() + "\n"
