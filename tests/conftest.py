@@ -16,6 +16,11 @@ from hypothesis import HealthCheck, settings
 from njrt.data.context import _stacks
 from njrt.execution.contained.platforms import find_obstacle
 
+# No test sees a setting or a key of the shell in which it runs.
+for name in [name for name in os.environ if name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_"))]:
+    if name != "NJC_THOROUGH":
+        del os.environ[name]
+
 # Programs inherit this; nohup, under which tests may run, ignores the signal.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 

@@ -49,13 +49,11 @@ class DapClient:
     """Drives one `njc dap`."""
 
     def __init__(self, folder: Path, **options: Any) -> None:
-        environment = {name: value for name, value in os.environ.items() if "NJC_" not in name}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "njc", "dap"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=folder,
-            env=environment,
         )
         self.client = dap.Client("njc", **options)
         self.client.handler = ResponseHandler(self.client)

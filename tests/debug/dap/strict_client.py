@@ -20,14 +20,12 @@ class StrictClient:
     """Drives one `njc dap` (state: the requests without a response, the messages so far)."""
 
     def __init__(self, folder: Path) -> None:
-        environment = {name: value for name, value in os.environ.items() if "NJC_" not in name}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "njc", "dap"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=folder,
-            env=environment,
         )
         self.pending: dict[int, str] = {}
         self.responses: dict[int, Any] = {}

@@ -24,12 +24,6 @@ RIGHT = says("```python\naverage = 2.0\n```")
 """Right for the first of the three cases of `average_of_three`."""
 
 
-@pytest.fixture(autouse=True)
-def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_"))]:
-        monkeypatch.delenv(name)
-
-
 def tried(
     method: str,
     *script: Response,
