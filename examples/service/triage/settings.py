@@ -1,6 +1,6 @@
 """The settings of the service, from variables of the environment.
 
-TRIAGE_PORT=8080 TRIAGE_DATABASE=postgresql+psycopg://triage@db/triage python -m triage
+TRIAGE_PORT=8080 TRIAGE_DATABASE=sqlite:////var/lib/triage.db python -m triage
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Classified messages in a database: SQLite in a file, Postgres, or what else SQLAlchemy has a dialect for.
+"""Classified messages in SQLite, through SQLAlchemy.
 
     store = TicketStore("sqlite:///triage.db")
     store.add(Ticket("a1", "Where is my parcel?", "shipping", False))
@@ -27,7 +27,7 @@ TICKETS = Table(
 )
 
 SECONDS_TO_WAIT = 5.0
-"""For a connection of the pool, for a connection to Postgres, and for a lock of SQLite."""
+"""For a lock of another process."""
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,8 @@ class TicketStore:
     """The tickets in a database."""
 
     def __init__(self, url: str) -> None:
-        arguments: dict[str, Any] = {"pool_pre_ping": True}
-        if url.startswith("sqlite"):
-            arguments |= {"connect_args": {"timeout": SECONDS_TO_WAIT}}
-        else:
-            wait = {"connect_timeout": int(SECONDS_TO_WAIT)}
-            arguments |= {"connect_args": wait, "pool_timeout": SECONDS_TO_WAIT}
-        self._engine = create_engine(url, **arguments)
-        if self._engine.dialect.name == "sqlite":
-            event.listen(self._engine, "connect", _configure_sqlite)
+        self._engine = create_engine(url, connect_args={"timeout": SECONDS_TO_WAIT})
+        event.listen(self._engine, "connect", _configure_sqlite)
 
     def create(self) -> None:
         """Create what the database lacks."""
@@ -81,9 +74,9 @@ class TicketStore:
         return ticket
 
     def check(self) -> None:
-        """Raise an SQLAlchemyError if the database does not answer."""
+        """Raise an SQLAlchemyError if tickets cannot be read."""
         with self._engine.connect() as connection:
-            connection.execute(select(1))
+            connection.execute(select(TICKETS).limit(1))
 
     def close(self) -> None:
         """Close the connections."""

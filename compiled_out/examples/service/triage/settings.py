@@ -1,8 +1,8 @@
-# compiled by njc 0.3.0 from service/triage/settings.py (sha256 8c7a1cb76b622c4a, abi 1)
+# compiled by njc 0.3.0 from service/triage/settings.py (sha256 ef8cddf30ae17074, abi 1)
 # do not edit: change service/triage/settings.py and build again
 """The settings of the service, from variables of the environment.
 
-TRIAGE_PORT=8080 TRIAGE_DATABASE=postgresql+psycopg://triage@db/triage python -m triage
+TRIAGE_PORT=8080 TRIAGE_DATABASE=sqlite:////var/lib/triage.db python -m triage
 """
 
 from __future__ import annotations
@@ -53,4 +53,4 @@ def read_settings(environ: Mapping[str, str]) -> ServiceSettings:
     raise ValueError("\n".join(wrong))
 
 
-# njc lines 1=1 3:1 54=52 sha256 56210839e96b0d86
+# njc lines 1=1 3:1 54=52 sha256 06355366e5c904c2
