@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from case_programs import read_program
 from njrt.block.session.settings import using
 from njrt.errors import CodeTimeLimitError
 from njrt.messages import ToolCall
-from njrt.testing import Scripted, call, run
+from njrt.testing import Scripted, call
 from spsbench.interfaces import EffectSet, make_settings
 
 Script = list[list[ToolCall]]
@@ -26,52 +27,6 @@ def items(**pairs: Any) -> dict[str, Any]:
 
 
 DONE = call("done")
-
-ADD = Program('''
-    def f(items, extra):
-        """natural
-        Append <extra> to <items> and put the number of <items> into <:n>.
-        """
-        return n
-''')
-ADDING: dict[EffectSet, Script] = {
-    "direct": [[run("items.append(extra)\nn = len(items)", done=True)]],
-    "nightjar": [[call("exec", code="items.append(extra)\nn = len(items)")], [DONE]],
-    "shared-python": [
-        [call("eval", expr="items")],
-        [call("exec", code="items.append(extra)"), call("exec", code="n = len(items)"), DONE],
-    ],
-    "shared-eval": [
-        [call("eval", expr="items.append(extra)")],
-        [call("eval", expr="len(items)")],
-        [call("assign", var="n", val=3), DONE],
-    ],
-    "isolated-eval": [
-        [call("lookup", var="items"), call("lookup", var="extra")],
-        [call("deref", ref=ref(1))],
-        [call("setref", ref=ref(1), val=["a", "b", ref(2)])],
-        [call("eval", expr="2 + 1")],
-        [call("assign", var="n", val=3), DONE],
-    ],
-    "baseline": [
-        [call("lookup", var="items"), call("lookup", var="extra")],
-        [call("deref", ref=ref(1)), call("setref", ref=ref(1), val=["a", "b", ref(2)])],
-        [call("assign", var="n", val=3)],
-        [DONE],
-    ],
-}
-
-
-@pytest.mark.parametrize("effects", ADDING)
-def test_each_set_changes_the_programs_own_objects(effects: EffectSet) -> None:
-    extra = object()
-    held = ["a", "b"]
-    assert (
-        ADD.call("f", held, extra, says=ADDING[effects], **make_settings(effects), cache=False) == 3
-    )
-    assert held == ["a", "b", extra]
-    assert held[2] is extra
-
 
 JUMPS = Program('''
     def f(error):
@@ -150,11 +105,6 @@ def test_an_update_may_run_the_programs_own_code(name: str, ended: Any) -> None:
 def test_a_return_with_a_value_is_refused_where_only_a_bare_one_is_possible() -> None:
     async def consume() -> list[int]:
         return [number async for number in PLAIN.load()["g"]()]
-
-    import asyncio
-
-    from njrt.block.session.settings import using
-    from njrt.testing import Scripted
 
     model = Scripted(
         [[call("goto", label="return", val=1)], [call("goto", label="return", val=None)]]
