@@ -33,8 +33,7 @@ from njrt.effects import Answer, NeedsCode, Refusal
 from njrt.errors import NaturalError
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied
 from njrt.log.listeners import add_listener
-from njrt.messages import ModelMessage, Reply, Request, ToolMessage, UserMessage
-from njrt.testing import Scripted
+from njrt.testing import ModelMessage, Reply, Request, Scripted, ToolMessage, UserMessage
 from njrt.values.rendering.endings import summarize_result
 
 Json = dict[str, Any]

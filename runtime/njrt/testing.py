@@ -4,6 +4,8 @@
     model = Scripted(lambda request: "```python\nx = 1\n```", protocol="text")  or computed
     model.requests[0].messages                                              the messages sent to it
 
+The parts of requests and replies are here too, for computed replies and their tests.
+
 A reply is a `Reply` or part of one: a text, a dict (the JSON object of a block that answers, or the
 probabilities of the answers to a block that decides), a tool call (`run(...)`, `call(...)`), a list
 of tool calls, or an exception, which is raised.
@@ -26,11 +28,32 @@ from njrt.messages import (
     Question,
     Reply,
     Request,
+    Tool,
     ToolCall,
     ToolMessage,
+    ToolResult,
+    Usage,
     UserMessage,
 )
 from njrt.values.questions import LETTERS, choose_answer
+
+__all__ = [
+    "ModelMessage",
+    "Protocol",
+    "Question",
+    "Reply",
+    "Request",
+    "Said",
+    "Scripted",
+    "Tool",
+    "ToolCall",
+    "ToolMessage",
+    "ToolResult",
+    "Usage",
+    "UserMessage",
+    "call",
+    "run",
+]
 
 Said: TypeAlias = (
     Reply | ModelMessage | str | Mapping[str, Any] | ToolCall | Sequence[ToolCall] | Exception
