@@ -1,1 +1,1 @@
-"""Findings about natural blocks: their names, and the variables that are bound on every path."""
+"""What a natural block may do, by the names and types around it, and findings about it."""

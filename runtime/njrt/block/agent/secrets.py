@@ -1,6 +1,6 @@
 """The secrets in the variables of a block, redacted in what a model is shown.
 
-redact_result(Answer("the key is sk-123"), scope, redactor)     Answer("the key is [secret]")
+redact_result(Answer("the key is sk-123"), scope, redactor)     Answer("the key is <redacted>")
 """
 
 from __future__ import annotations

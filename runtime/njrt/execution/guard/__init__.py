@@ -1,1 +1,1 @@
-"""A check against accidents for code run in the program's process. Not a sandbox (SECURITY.md)."""
+"""A check of a model's code against accidents, before it runs. Not a sandbox (SECURITY.md)."""

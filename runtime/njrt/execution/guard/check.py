@@ -1,4 +1,4 @@
-"""Check code before it runs, for `policy="guarded"`.
+"""Check code before it runs, guarded or contained; `policy="open"` has no check.
 
     import subprocess            `subprocess` cannot be imported in a block; ... <subprocess>
     exit()                       `exit` is refused in a block; ...
