@@ -78,6 +78,7 @@ def test_forms_of_values(effects: str, form: Any, value: Any) -> None:
         {"type": "list", "items": [{"a": 1}]}, {"type": "datetime", "value": "soon"}, {"type": "datetime"},
         {"type": "Object", "class": "Nobody", "attributes": []}, {"type": "Object", "class": "list", "attributes": []},
         {"type": "Object", "class": "PROGRAM", "attributes": []},
+        {"type": "Class", "name": "New", "bases": [1], "annotations": [], "attributes": []},
     ],
 )  # fmt: skip
 def test_an_unknown_form_is_refused_and_never_a_dict(form: Any) -> None:
@@ -96,10 +97,9 @@ def test_an_object_is_made_by_its_constructor_and_gets_its_other_attributes() ->
         {"type": "Object", "class": "Fact", "attributes": attributes(text="t", true=True)}
     )
     assert (type(fact).__name__, fact.text, fact.true) == ("Fact", "t", True)
-    colour = assigned(
-        {"type": "Object", "class": "Colour", "attributes": attributes(_value_="red")}
-    )
-    assert str(colour) == "Colour.RED"
+    for part in ({"_value_": "red"}, {"_name_": "RED"}):
+        form = {"type": "Object", "class": "Colour", "attributes": attributes(**part)}
+        assert str(assigned(form)) == "Colour.RED"
 
 
 def test_the_class_of_an_object_may_be_known_by_a_reference_only() -> None:
