@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, assert_never
 
+import njrt
 from njrt.data.jumps import Break, Continue, Return
 from njrt.data.outcome import Broke, Completed, Continued, Raised, Returned
 from njrt.execution.execute import (
@@ -27,6 +28,7 @@ from njrt.execution.execute import (
 from njrt.execution.scope.names import DeclaredNames
 from njrt.execution.scope.opening import open_scope
 from njrt.execution.scope.scope import Scope
+from njrt.testing import run
 
 
 class Refused(Exception):
@@ -108,3 +110,16 @@ def message_of(
     except (Refused, FailedCode) as error:
         return str(error)
     return ""
+
+
+def carry_out(code: str, policy: str = "guarded", then: str = "pass", **named: Any) -> str:
+    """Run a block whose prompt names these objects, and whose model writes `code`.
+
+    Return what it is told if that is refused, and then writes `then`; empty otherwise.
+    """
+    model = njrt.Scripted([run(code, done=True), run(then, done=True)])
+    variables = eval(f"lambda: ({', '.join(named)},)", named)
+    prompt = f"natural\nUse {', '.join(f'<{name}>' for name in named)}."
+    with njrt.using(model=model):
+        njrt.run(prompt, variables, at="shop.njpy:1", policy=policy)
+    return "".join(str(request.messages[-1]) for request in model.requests[1:])
