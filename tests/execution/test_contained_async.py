@@ -7,6 +7,7 @@ import traceback
 from typing import Any
 
 import pytest
+from playing import carry_out
 
 import njrt
 from njrt.testing import run
@@ -102,12 +103,8 @@ def test_raise_from_none_hides_the_context(code: str, shown: bool | None) -> Non
     def fail() -> None:
         raise ValueError("inner")
 
-    def block() -> None:
-        njrt.run("natural\nUse <fail>; raise.", lambda: (fail,), at="case.njpy:1", policy="guarded")
-
-    model = njrt.Scripted([run(code, done=True)])
-    with njrt.using(model=model), pytest.raises((KeyError, ValueError)) as caught:
-        block()
+    with pytest.raises((KeyError, ValueError)) as caught:
+        carry_out(code, fail=fail)
     assert caught.value.__suppress_context__ is not shown or shown is None
     text = "".join(traceback.format_exception(caught.value))
     if shown is not None:
