@@ -55,24 +55,33 @@ def open_case(
 
 
 def play(
-    variables: Callable[[], tuple[Any, ...]], *sources: str, labels: str = "", **arguments: Any
+    variables: Callable[[], tuple[Any, ...]],
+    *sources: str,
+    labels: str = "",
+    seconds: float | None = None,
+    **arguments: Any,
 ) -> Any:
     """Run snippets one after the other and jump as they say; gives the last one's value."""
     value = None
     with closing(open_case(variables, **arguments)) as scope:
         for source in sources:
-            value = concluded(execute(ready(source, scope, labels)))
+            value = concluded(execute(ready(source, scope, labels), seconds=seconds))
     return value
 
 
 async def aplay(
-    variables: Callable[[], tuple[Any, ...]], *sources: str, labels: str = "", **arguments: Any
+    variables: Callable[[], tuple[Any, ...]],
+    *sources: str,
+    labels: str = "",
+    seconds: float | None = None,
+    **arguments: Any,
 ) -> Any:
     """Like `play`, in an async function."""
     value = None
     with closing(open_case(variables, **arguments)) as scope:
         for source in sources:
-            value = concluded(await aexecute(ready(source, scope, labels, is_async=True)))
+            snippet = ready(source, scope, labels, is_async=True)
+            value = concluded(await aexecute(snippet, seconds=seconds))
     return value
 
 
