@@ -30,11 +30,10 @@ import numpy
 import pydantic
 import pytest
 import typing_extensions
-from programs import Program
+from programs import Program, ended_by
 
 from njrt.execution.scope.declared_types import resolve_types
 from njrt.execution.scope.typecheck import find_type_mismatch
-from njrt.testing import run
 
 
 class Color(enum.Enum):
@@ -338,22 +337,6 @@ def walk_arguments(declared: Any) -> typing.Iterator[Any]:
         yield from walk_arguments(part)
 
 
-def test_two_modules_check_their_own_classes() -> None:
-    text = '''
-        from typing import Optional
-        class Foo: pass
-        def make():
-            """natural
-            Make a <Foo>: <:foo: Optional["Foo"]>.
-            """
-            return foo
-    '''
-    for _ in range(2):
-        module = Program(text)
-        made = module.call("make", says=[run("foo = Foo()", done=True)])
-        assert type(made).__name__ == "Foo"
-
-
 def test_a_name_that_is_defined_later_leaves_the_other_types() -> None:
     program = Program('''
         class Shop:
@@ -368,14 +351,8 @@ def test_a_name_that_is_defined_later_leaves_the_other_types() -> None:
         class Owner:
             pass
     ''')
-    names = program.load(
-        says=[
-            run("name, first, all, owner = 3, 1, [], 2", done=True),
-            run("name = 'a'", done=True),
-            run("second = 3", done=True),
-            run("second = Item()", done=True),
-        ]
-    )
+    wrong, right = "name, first, all, owner = 3, 1, [], 2", "name = 'a'"
+    names = program.load(says=ended_by(wrong, right, "second = 3", "second = Item()"))
     assert "`name`: expected str, got int" in program.told()[1]
     assert "`second`: expected Shop.Item, got int" in program.told()[3]
     assert type(names["Shop"].second) is names["Shop"].Item
@@ -397,14 +374,16 @@ def test_local_classes_that_are_not_bound_yet() -> None:
 @pytest.mark.parametrize(
     ("declared", "value"),
     [
-        *[("date: date", "d.date(2024, 1, 1)"), ("datetime: datetime.date", "d.date(2024, 1, 1)")],
-        *[("uuid: uuid.UUID | None", "None"), ("decimal: list[decimal.Decimal]", "[]")],
-        *[
-            ("list: list[int]", "[1]"),
-            ("dict: dict[str, int]", "{'a': 1}"),
-            ("set: set[str]", "{'a'}"),
-        ],
-        *[("type: type[int]", "bool"), ("int: int | None", "1"), ("Held: dict[str, Held]", "{}")],
+        ("date: date", "d.date(2024, 1, 1)"),
+        ("datetime: datetime.date", "d.date(2024, 1, 1)"),
+        ("uuid: uuid.UUID | None", "None"),
+        ("decimal: list[decimal.Decimal]", "[]"),
+        ("list: list[int]", "[1]"),
+        ("dict: dict[str, int]", "{'a': 1}"),
+        ("set: set[str]", "{'a'}"),
+        ("type: type[int]", "bool"),
+        ("int: int | None", "1"),
+        ("Held: dict[str, Held]", "{}"),
         ("Local: list[Local]", "[]"),
     ],
 )
@@ -426,9 +405,7 @@ def test_an_output_with_the_name_of_its_type_is_checked(declared: str, value: st
     ''')
     wrong, right = (f"import datetime as d\n{name} = {it}\ncount = 1" for it in ("'a'", value))
     rounds = [1] if name == "Local" else [1, 2]
-    program.call(
-        "f", rounds, says=[run(code, done=True) for _ in rounds for code in (wrong, right)]
-    )
+    program.call("f", rounds, says=ended_by(wrong, right) * len(rounds))
     assert all(f"`{name}`: expected" in text for text in program.told()[1::2])
 
 
