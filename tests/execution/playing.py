@@ -8,6 +8,7 @@ def f(x):
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any, assert_never
@@ -121,7 +122,14 @@ def message_of(
     return ""
 
 
-def carry_out(code: str, policy: str = "guarded", then: str = "pass", **named: Any) -> str:
+def carry_out(
+    code: str,
+    policy: str = "guarded",
+    *,
+    then: str = "pass",
+    is_async: bool = False,
+    **named: Any,
+) -> str:
     """Run a block whose prompt names these objects, and whose model writes `code`.
 
     Return what it is told if that is refused, and then writes `then`; empty otherwise.
@@ -130,5 +138,8 @@ def carry_out(code: str, policy: str = "guarded", then: str = "pass", **named: A
     variables = eval(f"lambda: ({', '.join(named)},)", named)
     prompt = f"natural\nUse {', '.join(f'<{name}>' for name in named)}."
     with njrt.using(model=model):
-        njrt.run(prompt, variables, at="shop.njpy:1", policy=policy)
+        if is_async:
+            asyncio.run(njrt.arun(prompt, variables, at="shop.njpy:1", policy=policy))
+        else:
+            njrt.run(prompt, variables, at="shop.njpy:1", policy=policy)
     return "".join(str(request.messages[-1]) for request in model.requests[1:])

@@ -148,30 +148,16 @@ def nothing_paid() -> Iterator[None]:
 
 ORDERS = [Order(1), Order(2), Order(3)]
 LOOP = "for order in orders:\n    receipts.append(pay(order))"
-GATHER = "receipts.extend(await asyncio.gather(*map(apay, orders)))"
+GATHER = "import asyncio\nreceipts.extend(await asyncio.gather(*map(apay, orders)))"
 
 
-def play(code: str, policy: str = "guarded", **settings: Any) -> list[Any]:
+def play(code: str, policy: str = "guarded", is_async: bool = False, **settings: Any) -> list[Any]:
     """Carry out code that pays <orders>; return its <receipts>."""
     receipts: list[Any] = []
-    functions = [pay, log, refund, tip, give, fail, helper, in_a_thread, Order]
+    functions = [pay, apay, log, refund, tip, give, fail, helper, in_a_thread, Order]
     named: Any = {function.__name__: function for function in functions}
     with njrt.using(**settings):
-        carry_out(code, policy, orders=ORDERS, receipts=receipts, **named)
-    return receipts
-
-
-def aplay(code: str, policy: str = "guarded", **settings: Any) -> list[Any]:
-    """Like `play`, in an async function."""
-    receipts: list[Any] = []
-
-    async def block(orders: list[Order]) -> None:
-        prompt = "natural\nPay <orders> by <apay> or <pay>, for <receipts>."
-        variables = lambda: (orders, receipts, apay, pay)  # noqa: E731
-        await njrt.arun(prompt, variables, at="shop.njpy:12", policy=policy)
-
-    with njrt.using(model=njrt.Scripted([run(f"import asyncio\n{code}", done=True)]), **settings):
-        asyncio.run(block(ORDERS))
+        carry_out(code, policy, is_async=is_async, orders=ORDERS, receipts=receipts, **named)
     return receipts
 
 
@@ -392,11 +378,7 @@ CHANGED_WHILE_DECIDED: dict[str, tuple[Any, str, Any]] = {
     "a list": ([1], "given[0] = 100", [1]),
     "a list in a dict": ({"a": [1]}, "given['a'].append(100)", {"a": [1]}),
     "a set": ({1}, "given.add(100)", {1}),
-    "a list after the call has begun": (
-        [1, 2],
-        "await asyncio.sleep(0.05)\ngiven[0] = 100",
-        [1, 2],
-    ),
+    "a list that is being sent": ([1, 2], "await asyncio.sleep(0.05)\ngiven[0] = 100", [1, 2]),
     "an object": (Parcel("a", 1), "given.cents = 100", None),
     "an object in a list": ([Parcel("a", 1)], "given[0].cents = 100", None),
 }
@@ -422,25 +404,16 @@ def test_a_call_is_made_with_what_was_shown(given: Any, change: str, made: Any) 
 
     changing = change.replace("\n", "\n    ")
     code = f"""
+import asyncio
 async def change():
     await began.wait()
     {changing}
-try:
-    await asyncio.gather(send(given), change())
-except PermissionError as error:
-    print(error)
+await asyncio.gather(send(given), change())
 """
-    model = njrt.Scripted([run("import asyncio" + code, done=True)])
-
-    async def block(send: Any, given: Any, began: Any) -> None:
-        await njrt.arun(
-            "natural\n<send> <given> after <began>.",
-            lambda: (send, given, began),
-            at="shop.njpy:1",
-        )
-
-    with njrt.using(model=model, intercept=decide):
-        asyncio.run(block(send, copy.deepcopy(given), began))
+    named: Any = {"send": send, "given": copy.deepcopy(given), "began": began}
+    with njrt.using(intercept=decide):
+        told = carry_out(code, is_async=True, **named)
+    assert ("PermissionError" in told) == (made is None)
     assert ([] if made is None else [made]) == PAID
 
 
@@ -525,16 +498,16 @@ def test_async_functions(policy: str) -> None:
 
     mistake = r"`decide` is a coroutine function, but \S*\.pay is not async"
     with pytest.raises(njrt.ConfigurationError, match=mistake):
-        aplay("pay(orders[0])", policy, intercept=decide)
+        play("pay(orders[0])", policy, is_async=True, intercept=decide)
     code = "for order in orders:\n    try:\n        receipts.append(await apay(order))\n    except PermissionError:\n        pass"
-    assert aplay(code, policy, intercept=decide) == ["receipt 1", "receipt 3"]
+    assert play(code, policy, is_async=True, intercept=decide) == ["receipt 1", "receipt 3"]
     assert seen == [1, 2, 3]
     assert PAID == [1, 3]
 
 
 def test_a_coroutine_that_the_code_leaves_to_the_program_is_a_call_of_the_code() -> None:
     with njrt.using(intercept=decide_calls(lambda _: njrt.Reject("no"))):
-        (made,) = aplay("receipts.append(apay(orders[0]))")
+        (made,) = play("receipts.append(apay(orders[0]))", is_async=True)
         assert inspect.iscoroutinefunction(apay)
         assert made.__name__ == "apay"
         with pytest.raises(PermissionError, match="no"):
@@ -551,10 +524,10 @@ def test_the_time_of_a_decision_is_not_the_codes(policy: str) -> None:
             await asyncio.sleep(0.5)
         return njrt.Accept()
 
-    settings: Any = {"intercept": decide, "max_code_seconds": 1}
-    assert len(aplay(GATHER, policy, **settings)) == 3
+    settings: Any = {"is_async": True, "intercept": decide, "max_code_seconds": 1}
+    assert len(play(GATHER, policy, **settings)) == 3
     with pytest.raises(njrt.errors.CodeTimeLimitError):
-        aplay(GATHER + "\nwhile True:\n    await asyncio.sleep(0)", policy, **settings)
+        play(GATHER + "\nwhile True:\n    await asyncio.sleep(0)", policy, **settings)
     assert asked == [1, 2, 3] * 2
 
 
@@ -980,7 +953,7 @@ def test_equal_calls_are_different_calls(recorded: dict[str, Any]) -> None:
 
 def test_gathered_calls_are_made_once(recorded: dict[str, Any]) -> None:
     for _ in range(2):
-        receipts = aplay(GATHER, intercept=accept, **recorded)
+        receipts = play(GATHER, is_async=True, intercept=accept, **recorded)
         assert receipts == ["receipt 1", "receipt 2", "receipt 3"]
     assert PAID == [1, 2, 3]
 
@@ -992,9 +965,9 @@ def test_a_call_that_a_pause_cuts_off_is_in_doubt(
     answers: Iterator[njrt.Decision] = iter([njrt.Accept(), njrt.Pause(), *[njrt.Accept()] * 9])
     settings = recorded | {"intercept": decide_calls(lambda pending: next(answers))}
     with pytest.raises(njrt.Paused):
-        aplay(GATHER, **settings)
+        play(GATHER, is_async=True, **settings)
     with pytest.raises(njrt.CallInDoubtError, match=r"order.*1.*may have been made"):
-        aplay(GATHER, **settings)
+        play(GATHER, is_async=True, **settings)
     assert 1 not in PAID
 
 
@@ -1144,19 +1117,12 @@ AROUND = {
 def test_there_is_no_way_around_a_rule(code: str, is_async: bool) -> None:
     shop, pay, context = Shop(), njrt.gated(decide="deny")(charge), contextvars.copy_context()
     waiting, proxy = functools.partial(pay, 5), weakref.proxy(pay)
-    prompt = "natural\n<shop> <pay> <waiting> <proxy> <context> <pool>."
     wait = "import asyncio\nawait asyncio.sleep(0)\n" if is_async else ""
-    model = njrt.Scripted([run(f"from functools import partial\n{wait}{code}", done=True)])
-
-    def start(pool: ThreadPoolExecutor) -> None:
-        variables = lambda: (shop, pay, waiting, proxy, context, pool)  # noqa: E731
-        if is_async:
-            asyncio.run(njrt.arun(prompt, variables, at="post.njpy:1"))
-        else:
-            njrt.run(prompt, variables, at="post.njpy:1")
-
-    with ThreadPoolExecutor(1) as pool, njrt.using(model=model), pytest.raises(njrt.NaturalError):
-        start(pool)
+    code = f"from functools import partial\n{wait}{code}"
+    objects: Any = {"shop": shop, "pay": pay, "waiting": waiting, "proxy": proxy}
+    with ThreadPoolExecutor(1) as pool:
+        told = carry_out(code, is_async=is_async, context=context, pool=pool, **objects)
+    assert told != ""
     assert PAID == []
 
 

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import pytest
+from playing import carry_out
 
 import njrt
 from njrt.testing import run
@@ -35,21 +36,10 @@ CODES = [*((code, False) for code in OF_SYNC_CODE), *((code, True) for code in O
 
 @pytest.mark.parametrize(("code", "is_async"), CODES)
 def test_a_cancellation_of_the_code_is_a_mistake(code: str, is_async: bool, policy: Any) -> None:
-    xs: list[int] = []
-    says = [run(f"import asyncio\n{code}", done=True), run("xs.append(2)", done=True)]
-    model = njrt.Scripted(says)
-    block = ("natural\nUse <xs> and <cancelled>.", lambda: (xs, cancelled))
-
-    async def main() -> None:
-        await njrt.arun(*block, at="a.njpy:1", policy=policy)
-
-    with njrt.using(model=model):
-        if is_async:
-            asyncio.run(asyncio.wait_for(main(), 30))
-        else:
-            njrt.run(*block, at="a.njpy:1", policy=policy)
+    named: Any = {"is_async": is_async, "xs": (xs := []), "cancelled": cancelled}
+    told = carry_out(f"import asyncio\n{code}", policy, then="xs.append(2)", **named)
     assert xs[-1] == 2
-    assert "CancelledError" in str(model.requests[1].messages[-1])
+    assert "CancelledError" in told
 
 
 def test_the_programs_own_cancellation_can_be_raised_again() -> None:
