@@ -123,12 +123,7 @@ def message_of(
 
 
 def carry_out(
-    code: str,
-    policy: str = "guarded",
-    *,
-    then: str = "pass",
-    is_async: bool = False,
-    **named: Any,
+    code: str, policy: str = "guarded", *, then: str = "pass", is_async: bool = False, **named: Any
 ) -> str:
     """Run a block whose prompt names these objects, and whose model writes `code`.
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
+from playing import carry_out
 
 import njrt
 from njrt.errors import LimitError, ReplyError
@@ -202,19 +203,8 @@ def test_definitions_of_what_exists_are_named_at_once() -> None:
 
     def buy() -> None: ...
 
-    model = Scripted(
-        [f"```python\n{code}\n```" for code in ("def sell(): ...\ndef buy(): ...", "made = 1")],
-        protocol="text",
-    )
-    made = None
-    with njrt.using(model=model):
-        njrt.run(
-            "natural\nUse <sell> and <buy>, make <:made>.",
-            lambda: (sell, buy, made),
-            writes="made",
-            at="case.njpy:1",
-        )
-    assert "`sell` exists already, and so does `buy`: leave these" in told(model.requests[1])
+    text = carry_out("def sell(): ...\ndef buy(): ...", sell=sell, buy=buy)
+    assert "`sell` exists already, and so does `buy`: leave these" in text
 
 
 VALUE_OF_A_NAME = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -336,27 +335,16 @@ def test_async_code_is_decided_about() -> None:
     async def fetch(order: Order) -> str:
         return order.status
 
-    async def work(order: Order) -> str:
-        note = ""
-        await njrt.arun(
-            "natural\nUse <order>, <fetch>: <:note>.",
-            lambda: (order, fetch, note),
-            writes="note",
-            at="a.njpy:1",
-            policy="contained",
-        )
-        return note
-
     def decide(pending: njrt.PendingEffect) -> njrt.Decision:
         asked.append([*pending.arguments["changes"]])
         return njrt.Accept()
 
-    code = "order.status = 'x'\nnote = await fetch(order)"
-    with njrt.using(
-        model=njrt.Scripted([run(code, done=True)]), intercept=njrt.approve(changes=decide)
-    ):
-        assert asyncio.run(work(Order(1))) == "x"
-    assert asked == [["order.status"], ["note"]]
+    code = "order.status = 'x'\nnotes.append(await fetch(order))"
+    named: Any = {"order": Order(1), "fetch": fetch, "notes": (notes := [])}
+    with njrt.using(intercept=njrt.approve(changes=decide)):
+        carry_out(code, "contained", is_async=True, **named)
+    assert notes == ["x"]
+    assert asked == [["order.status"], ["notes[0:]"]]
 
 
 def test_guarded_code_is_refused_before_the_model_is_asked() -> None:

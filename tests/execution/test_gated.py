@@ -655,9 +655,7 @@ def test_a_time_comes_back_with_its_offset(recorded: dict[str, Any]) -> None:
     assert (str(read), read.tzinfo.key) == ("2026-10-25 02:30:00+01:00", "Europe/Berlin")
 
 
-def test_a_result_that_cannot_be_stored_is_said_when_it_is_needed(
-    recorded: dict[str, Any],
-) -> None:
+def test_a_result_that_cannot_be_stored_is_said_when_it_is_needed(recorded: dict[str, Any]) -> None:
     code = "give('lambda: 1')\ngive('lambda: 1')\nreceipts.append(1)"
     words = "give cannot be stored .the function <lambda>"
     with pytest.warns(njrt.BlockWarning, match=words) as said:

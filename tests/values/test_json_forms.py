@@ -12,14 +12,7 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Required, TypedDict
 
 import pytest
-from pydantic import (
-    AliasChoices,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    Strict,
-)
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, Strict
 
 from njrt.errors import ConfigurationError
 from njrt.values.json_forms import describe_object, describe_schema, make_json_form
