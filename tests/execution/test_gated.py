@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import contextvars
 import copy
 import dataclasses
@@ -132,11 +131,8 @@ def helper(order: Order) -> str:
 
 
 def in_a_thread(order: Order) -> str:
-    found: list[str] = []
-    thread = threading.Thread(target=njrt.carry(lambda: found.append(pay(order))))
-    thread.start()
-    thread.join()
-    return found[0] if found else "nothing"
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(njrt.carry(lambda: pay(order))).result()
 
 
 @pytest.fixture(autouse=True)
@@ -256,20 +252,17 @@ def test_the_rule_holds_for_calls_in_a_pool_without_an_approval() -> None:
 
 
 def test_a_thread_that_outlives_the_block_passes_its_gate() -> None:
-    started, ended = threading.Event(), threading.Event()
+    ended, calls = threading.Event(), list[Any]()
 
     def wait_and(function: Callable[[int], Any]) -> None:
-        started.wait(HANG_SECONDS)
-        with contextlib.suppress(PermissionError):
-            function(5)
+        ended.wait(HANG_SECONDS)
+        function(5)
+
+    with ThreadPoolExecutor(1) as pool:
+        start = lambda function: calls.append(pool.submit(wait_and, function))  # noqa: E731
+        assert carry_out("start(pay)", start=start, pay=njrt.gated(decide="deny")(charge)) == ""
         ended.set()
-
-    def start(function: Callable[[int], Any]) -> None:
-        threading.Thread(target=wait_and, args=(function,)).start()
-
-    assert carry_out("start(pay)", start=start, pay=njrt.gated(decide="deny")(charge)) == ""
-    started.set()
-    assert ended.wait(HANG_SECONDS)
+    assert isinstance(calls[0].exception(), PermissionError)
     assert PAID == []
 
 
@@ -290,25 +283,13 @@ def test_a_handed_function_is_like_the_function_and_plain_in_the_program() -> No
 
 
 def test_a_call_in_an_unknown_context_is_refused_while_an_approval_is_open() -> None:
-    found: list[BaseException] = []
-
-    def start(number: int) -> None:
-        def call() -> None:
-            try:
-                Cashier().pay(number)
-            except BaseException as error:
-                found.append(error)
-
-        thread = threading.Thread(target=call)
-        thread.start()
-        thread.join(HANG_SECONDS)
-
-    with njrt.using(intercept=accept):
-        start(1)
-    assert isinstance(found[0], njrt.ConfigurationError)
-    assert "test_gated.Cashier.pay" in str(found[0])
-    assert "njrt.carry" in str(found[0])
-    start(2)
+    with ThreadPoolExecutor(1) as pool:
+        with njrt.using(intercept=accept):
+            error = pool.submit(Cashier().pay, 1).exception(HANG_SECONDS)
+        assert isinstance(error, njrt.ConfigurationError)
+        assert "test_gated.Cashier.pay" in str(error)
+        assert "njrt.carry" in str(error)
+        pool.submit(Cashier().pay, 2).result(HANG_SECONDS)
     assert PAID == [2]
 
 
@@ -825,12 +806,7 @@ def test_a_line_that_is_cut_off_within_a_character_is_text(tmp_path: Path) -> No
 
 def test_find_says_that_a_call_was_not_made(tmp_path: Path) -> None:
     keys: list[str] = []
-
-    def find(key: str) -> str | None:
-        keys.append(key)
-        return None
-
-    go = crash_while_paying(tmp_path, find)
+    go = crash_while_paying(tmp_path, keys.append)
     assert go() == ["bought 1", "bought 2", "bought 3"]
     assert [number for number, _ in PAID] == [1, 2, 3]
     assert len({key for _, key in PAID}) == 3

@@ -275,17 +275,3 @@ def test_a_hundred_async_blocks_on_one_thread() -> None:
         return await asyncio.gather(*(f(k) for k in range(100)))
 
     assert asyncio.run(main()) == [2 * k for k in range(100)]
-
-
-def test_a_block_in_a_block() -> None:
-    def f():
-        x = 1
-
-        def inner():
-            nonlocal x
-            play(lambda: (x,), "x *= 3", writes="x")
-
-        play(lambda: (x, inner), "x += 1\ninner()\nx += 1", writes="x")
-        return x
-
-    assert f() == 7

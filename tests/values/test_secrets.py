@@ -21,7 +21,6 @@ from programs import Program
 import njrt
 from case_programs import read_program
 from njrt.errors import ConfigurationError
-from njrt.messages import Request
 from njrt.testing import call, run
 from njrt.values.rendering.describe import describe_variable, render_value
 from njrt.values.rendering.one_line import write_brief
@@ -564,19 +563,12 @@ def test_references_do_not_lead_to_secrets(effects: str) -> None:
             Look at <settings> and <password>.
             """
     ''')
-    count = 0
-
-    def answer(request: Request) -> Any:
-        nonlocal count
-        count += 1
-        if effects != "shared-eval" and count <= 2:
-            return call("lookup", variable=("settings", "password")[count - 1])
-        if effects == "shared-eval" and count <= 2:
-            return call("eval", expression=("settings", "password")[count - 1])
-        return call("deref", ref={"type": "Ref", "addr": count - 2}) if count <= 5 else call("done")
-
+    tool, argument = ("eval", "expression") if effects == "shared-eval" else ("lookup", "variable")
+    looks = [call(tool, **{argument: name}) for name in ("settings", "password")]
+    reads = [call("deref", ref={"type": "Ref", "addr": number}) for number in (1, 2, 3)]
+    says = [*looks, *reads, call("done")]
     settings = Settings(SECRET, SECRET, {"api_key": SECRET, "b": 1}, f"db://u:{SECRET}@h", [SECRET])
-    program.call("ask", settings, SECRET, says=answer, **make_settings(effects))
+    program.call("ask", settings, SECRET, says=says, **make_settings(effects))
     told = "\n".join(program.told())
     assert SECRET not in told
     assert '"attributes": {"password": "<redacted>", "table": ' in told
