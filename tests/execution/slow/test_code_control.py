@@ -102,33 +102,21 @@ def test_a_bare_return_is_legal_where_only_that_is() -> None:
     assert outcome_of("return", "bare_return") == Returned(None)
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "x\0y",
-        "'\ud800'",
-        "(" * 1000 + ")" * 1000,
-        "[" * 5000 + "]" * 5000,
-        "-" * 100_000 + "1",
-        "x" + ".a" * 100_000,
-        "x = 1\n" * 20_000,
-        "9" * 5000,
-        "'" + "a" * 10_000_000 + "'",
-        "".join("    " * depth + "if 1:\n" for depth in range(1000)),
-    ],
-    ids=[
-        "null",
-        "surrogate",
-        "parens",
-        "brackets",
-        "unary",
-        "dots",
-        "long",
-        "number",
-        "10MB",
-        "ifs",
-    ],
-)
+MONSTROUS = {
+    "null": "x\0y",
+    "surrogate": "'\ud800'",
+    "parens": "(" * 1000 + ")" * 1000,
+    "brackets": "[" * 5000 + "]" * 5000,
+    "unary": "-" * 100_000 + "1",
+    "dots": "x" + ".a" * 100_000,
+    "long": "x = 1\n" * 20_000,
+    "number": "9" * 5000,
+    "10MB": "'" + "a" * 10_000_000 + "'",
+    "ifs": "".join("    " * depth + "if 1:\n" for depth in range(1000)),
+}
+
+
+@pytest.mark.parametrize("source", MONSTROUS.values(), ids=MONSTROUS)
 def test_monstrous_source_is_refused(source: str) -> None:
     start = time.process_time()
     assert isinstance(prepare(source, make_scope(lambda: ())), Refusal)
@@ -392,10 +380,8 @@ def test_the_blocks_variables_are_let_go() -> None:
 
     def f():
         thing = Thing()
-        play(
-            lambda: (thing,),
-            "def g(): return thing\nother = [g, thing]\nother.append(other)\ndel other[:]",
-        )
+        source = "def g(): return thing\nother = [g, thing]\nother.append(other)\ndel other[:]"
+        play(lambda: (thing,), source)
         return weakref.ref(thing)
 
     gc.disable()
