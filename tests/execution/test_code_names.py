@@ -238,10 +238,8 @@ with memoryview(b"x") as view: first = view[0]
 class K: v = 1
 if (w := 4): pass
 """
-    value = play(
-        lambda: (), source,
-        "collections.abc.__name__, j.dumps(1), round(p), q, msg, a, b, k, rest, first, K.v, w",
-    )  # fmt: skip
+    names = "collections.abc.__name__, j.dumps(1), round(p), q, msg, a, b, k, rest, first, K.v, w"
+    value = play(lambda: (), source, names)
     expected = ("collections.abc", "1", 3, 2, "division by zero", 1, [2, 3], 1, {"l": 2}, 120, 1, 4)
     assert value == expected
 
@@ -346,13 +344,8 @@ class Account:
 
     def private(self):
         __x = 5
-        play(
-            lambda: (__x, self),
-            "__x += self.__balance\n__t = 3",
-            "__x += __t",
-            writes="__x",
-            cls="Account",
-        )
+        sources = "__x += self.__balance\n__t = 3", "__x += __t"
+        play(lambda: (__x, self), *sources, writes="__x", cls="Account")
         return __x
 
     def read_only(self):
@@ -389,12 +382,12 @@ def test_super_and_class_in_a_method() -> None:
 
 
 def test_class_body_reads_and_binds_in_the_namespace() -> None:
+    source = "'doc'\ntmp = 5\nb = a + k + tmp"
+
     def make(k):
         class C:
             a = 1
-            play(
-                lambda: (k,), "'doc'\ntmp = 5\nb = a + k + tmp", writes="b", ns=locals(), own="a b"
-            )
+            play(lambda: (k,), source, writes="b", ns=locals(), own="a b")
             c = b + 1
 
         return C
@@ -431,16 +424,15 @@ def test_class_body_of_an_enum() -> None:
 
 
 def test_class_body_with_nonlocal_and_global() -> None:
+    source = "x += 1\ncounter = 50"
+
     def f():
         x = 1
 
         class C:
             nonlocal x
             global counter
-            play(
-                lambda: (x, counter), "x += 1\ncounter = 50",
-                writes="x counter", ns=locals(), nl="x",
-            )  # fmt: skip
+            play(lambda: (x, counter), source, writes="x counter", ns=locals(), nl="x")
 
         return x, "x" in vars(C), "counter" in vars(C)
 
@@ -476,9 +468,7 @@ def test_class_body_jumps_leave_the_programs_loop() -> None:
 
 
 def test_a_cancelled_jump_in_a_class_body_is_none() -> None:
-    source = (
-        "try:\n    try: break\n    finally: raise KeyError\nexcept KeyError: pass\nx = 1"
-    )  # fmt: skip
+    source = "try:\n    try: break\n    finally: raise KeyError\nexcept KeyError: pass\nx = 1"
     namespace: dict[str, object] = {}
     play(lambda: (), source, labels="break", writes="x", ns=namespace, own="x")
     assert namespace == {"x": 1}

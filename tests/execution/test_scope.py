@@ -132,12 +132,8 @@ def test_misfits_name_the_output() -> None:
         y = "a"
         thing = Thing()
         thing.name = 3  # type: ignore[assignment]
-        scope = make_scope(
-            lambda: (y, thing),
-            writes="y thing.name",
-            types=lambda: {"y": list[int], "thing.name": str},
-        )
-        return scope.misfits({})
+        types = lambda: {"y": list[int], "thing.name": str}  # noqa: E731
+        return make_scope(lambda: (y, thing), writes="y thing.name", types=types).misfits({})
 
     assert f() == ["`y`: expected list[int], got str", "`thing.name`: expected str, got int"]
 

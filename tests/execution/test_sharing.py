@@ -132,11 +132,8 @@ def test_identity_holds_both_ways(kind: str) -> None:
     def f(value):
         other: object
         kept = [value]
-        play(
-            lambda: (value, kept, other),
-            "assert kept[0] is value\nother = value\nkept.append(other)",
-            writes="other",
-        )
+        source = "assert kept[0] is value\nother = value\nkept.append(other)"
+        play(lambda: (value, kept, other), source, writes="other")
         return other is value and kept[1] is value
 
     assert f(VALUES[kind]())
@@ -256,9 +253,8 @@ def test_another_thread_changes_what_a_block_holds() -> None:
             with ThreadPoolExecutor(1) as pool:
                 pool.submit(work).result()
 
-        seen = play(
-            lambda: (found, n, other), "before = n\nother()\nn += 1\nbefore, n, found", writes="n"
-        )
+        source = "before = n\nother()\nn += 1\nbefore, n, found"
+        seen = play(lambda: (found, n, other), source, writes="n")
         return seen, n, found
 
     assert f() == ((0, 6, [1]), 6, [1])
