@@ -8,10 +8,12 @@ def f(x):
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any, assert_never
 
+import njrt
 from njrt.data.jumps import Break, Continue, Return
 from njrt.data.outcome import Broke, Completed, Continued, Raised, Returned
 from njrt.execution.execute import (
@@ -27,6 +29,7 @@ from njrt.execution.execute import (
 from njrt.execution.scope.names import DeclaredNames
 from njrt.execution.scope.opening import open_scope
 from njrt.execution.scope.scope import Scope
+from njrt.testing import run
 
 
 class Refused(Exception):
@@ -53,24 +56,33 @@ def open_case(
 
 
 def play(
-    variables: Callable[[], tuple[Any, ...]], *sources: str, labels: str = "", **arguments: Any
+    variables: Callable[[], tuple[Any, ...]],
+    *sources: str,
+    labels: str = "",
+    seconds: float | None = None,
+    **arguments: Any,
 ) -> Any:
     """Run snippets one after the other and jump as they say; gives the last one's value."""
     value = None
     with closing(open_case(variables, **arguments)) as scope:
         for source in sources:
-            value = concluded(execute(ready(source, scope, labels)))
+            value = concluded(execute(ready(source, scope, labels), seconds=seconds))
     return value
 
 
 async def aplay(
-    variables: Callable[[], tuple[Any, ...]], *sources: str, labels: str = "", **arguments: Any
+    variables: Callable[[], tuple[Any, ...]],
+    *sources: str,
+    labels: str = "",
+    seconds: float | None = None,
+    **arguments: Any,
 ) -> Any:
     """Like `play`, in an async function."""
     value = None
     with closing(open_case(variables, **arguments)) as scope:
         for source in sources:
-            value = concluded(await aexecute(ready(source, scope, labels, is_async=True)))
+            snippet = ready(source, scope, labels, is_async=True)
+            value = concluded(await aexecute(snippet, seconds=seconds))
     return value
 
 
@@ -108,3 +120,21 @@ def message_of(
     except (Refused, FailedCode) as error:
         return str(error)
     return ""
+
+
+def carry_out(
+    code: str, policy: str = "guarded", *, then: str = "pass", is_async: bool = False, **named: Any
+) -> str:
+    """Run a block whose prompt names these objects, and whose model writes `code`.
+
+    Return what it is told if that is refused, and then writes `then`; empty otherwise.
+    """
+    model = njrt.Scripted([run(code, done=True), run(then, done=True)])
+    variables = eval(f"lambda: ({', '.join(named)},)", named)
+    prompt = f"natural\nUse {', '.join(f'<{name}>' for name in named)}."
+    with njrt.using(model=model):
+        if is_async:
+            asyncio.run(njrt.arun(prompt, variables, at="shop.njpy:1", policy=policy))
+        else:
+            njrt.run(prompt, variables, at="shop.njpy:1", policy=policy)
+    return "".join(str(request.messages[-1]) for request in model.requests[1:])

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
+from playing import carry_out
 
 import njrt
 from njrt.errors import LimitError, ReplyError
@@ -49,7 +50,7 @@ class Line:
 def play(*codes: str, given: Any = None, types: Any = None) -> tuple[Any, list[str]]:
     """Carry out a block over <given> and <:made>: what it made, None if it gave up, and what the model was told."""
     made, requests = request_replies(*codes, given=given, types=types)
-    return made, [told(request) for request in requests[1:]]
+    return made, list(map(told, requests[1:]))
 
 
 def request_replies(*codes: str, given: Any = None, types: Any = None) -> tuple[Any, list[Request]]:
@@ -151,14 +152,9 @@ def test_the_second_refusal_shows_the_form_of_the_code() -> None:
 
 
 def test_the_same_reply_again_is_not_shown_twice() -> None:
-    model = Scripted(
-        ["```python\nnothing\n```"] * 3 + ["```python\nmade = 1\n```"], protocol="text"
-    )
-    made = None
-    with njrt.using(model=model):
-        njrt.run("natural\n<:made>", lambda: (made,), writes="made", at="case.njpy:1")
-    assert [len(request.messages) for request in model.requests] == [1, 3, 1, 1]
-    assert len({told(request) for request in model.requests}) == 4
+    _, requests = request_replies("nothing", "nothing", "nothing", "made = 1")
+    assert [len(request.messages) for request in requests] == [1, 3, 1, 1]
+    assert len({told(request) for request in requests}) == 4
 
 
 # --- shown classes
@@ -207,19 +203,8 @@ def test_definitions_of_what_exists_are_named_at_once() -> None:
 
     def buy() -> None: ...
 
-    model = Scripted(
-        [f"```python\n{code}\n```" for code in ("def sell(): ...\ndef buy(): ...", "made = 1")],
-        protocol="text",
-    )
-    made = None
-    with njrt.using(model=model):
-        njrt.run(
-            "natural\nUse <sell> and <buy>, make <:made>.",
-            lambda: (sell, buy, made),
-            writes="made",
-            at="case.njpy:1",
-        )
-    assert "`sell` exists already, and so does `buy`: leave these" in told(model.requests[1])
+    text = carry_out("def sell(): ...\ndef buy(): ...", sell=sell, buy=buy)
+    assert "`sell` exists already, and so does `buy`: leave these" in text
 
 
 VALUE_OF_A_NAME = [

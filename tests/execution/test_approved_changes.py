@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playing import carry_out
 
 import njrt
 from njrt.testing import run
@@ -256,11 +257,10 @@ class Account:
 
 def test_an_attribute_that_is_set_by_a_call_cannot_be_approved() -> None:
     account, asked = Account(), list[Any]()
-    model = njrt.Scripted([run("account.level = 5"), run("pass", done=True)])
-    with njrt.using(model=model, intercept=njrt.approve(changes=asked.append)):
-        njrt.run("natural\nUse <account>.", lambda: (account,), at="a.njpy:1", policy="contained")
+    with njrt.using(intercept=njrt.approve(changes=asked.append)):
+        told = carry_out("account.level = 5", "contained", account=account)
     assert (account.level, asked) == (1, [])
-    assert "`level` of a Account is set by a method" in str(model.requests[-1])
+    assert "`level` of a Account is set by a method" in told
 
 
 @pytest.mark.parametrize("decision", [njrt.Abort(), njrt.Pause()], ids=["abort", "pause"])
@@ -321,23 +321,12 @@ def test_a_call_is_decided_after_the_changes_before_it() -> None:
         order.append(pending.effect.function.rpartition(".")[2])
         return njrt.Accept()
 
-    some = Order(1)
-    both = njrt.approve(changes=decide)
-    settings: dict[str, Any] = {
-        "model": njrt.Scripted([run("some.status = 'x'\nship(some)", done=True)])
-    }
-    with (
-        njrt.using(**settings, intercept=lambda it: decide(it) if is_call(it) else njrt.Accept()),
-        njrt.using(intercept=both),
-    ):
-        njrt.run(
-            "natural\nUse <some>, <ship>.", lambda: (some, ship), at="a.njpy:1", policy="contained"
-        )
+    def decide_calls(pending: njrt.PendingEffect) -> njrt.Decision:
+        return decide(pending) if isinstance(pending.effect, njrt.Touch) else njrt.Accept()
+
+    with njrt.using(intercept=decide_calls), njrt.using(intercept=njrt.approve(changes=decide)):
+        carry_out("some.status = 'x'\nship(some)", "contained", some=Order(1), ship=ship)
     assert order == ["apply", "ship"]
-
-
-def is_call(pending: njrt.PendingEffect) -> bool:
-    return isinstance(pending.effect, njrt.Touch)
 
 
 def test_async_code_is_decided_about() -> None:
@@ -346,27 +335,16 @@ def test_async_code_is_decided_about() -> None:
     async def fetch(order: Order) -> str:
         return order.status
 
-    async def work(order: Order) -> str:
-        note = ""
-        await njrt.arun(
-            "natural\nUse <order>, <fetch>: <:note>.",
-            lambda: (order, fetch, note),
-            writes="note",
-            at="a.njpy:1",
-            policy="contained",
-        )
-        return note
-
     def decide(pending: njrt.PendingEffect) -> njrt.Decision:
         asked.append([*pending.arguments["changes"]])
         return njrt.Accept()
 
-    code = "order.status = 'x'\nnote = await fetch(order)"
-    with njrt.using(
-        model=njrt.Scripted([run(code, done=True)]), intercept=njrt.approve(changes=decide)
-    ):
-        assert asyncio.run(work(Order(1))) == "x"
-    assert asked == [["order.status"], ["note"]]
+    code = "order.status = 'x'\nnotes.append(await fetch(order))"
+    named: Any = {"order": Order(1), "fetch": fetch, "notes": (notes := [])}
+    with njrt.using(intercept=njrt.approve(changes=decide)):
+        carry_out(code, "contained", is_async=True, **named)
+    assert notes == ["x"]
+    assert asked == [["order.status"], ["notes[0:]"]]
 
 
 def test_guarded_code_is_refused_before_the_model_is_asked() -> None:
@@ -403,13 +381,7 @@ def test_an_edit_differs_by_type_and_has_the_form_of_a_change(
     def edit(pending: njrt.PendingEffect) -> njrt.Decision:
         return njrt.Edit(njrt.Touch("njrt.apply", {"changes": {"counts[0]": entry}}))
 
-    model = njrt.Scripted([run("counts[0] = 1", done=True)])
-    with njrt.using(model=model, intercept=njrt.approve(changes=edit)):
-        block = ("natural\nChange <counts>.", lambda: (counts,))
-        if ends is None:
-            with pytest.raises(njrt.InterceptorError, match="same paths and keys"):
-                njrt.run(*block, at="a.njpy:1", policy="contained")
-            ends = [5]
-        else:
-            njrt.run(*block, at="a.njpy:1", policy="contained")
-    assert repr(counts) == repr(ends)
+    refused = pytest.raises(njrt.InterceptorError, match="same paths and keys")
+    with njrt.using(intercept=njrt.approve(changes=edit)), nullcontext() if ends else refused:
+        carry_out("counts[0] = 1", "contained", counts=counts)
+    assert repr(counts) == repr(ends or [5])

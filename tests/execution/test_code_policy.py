@@ -33,7 +33,9 @@ def is_contained(start: Callable[[], Any], **settings: Any) -> bool:
     return account.effects[0].is_refused
 
 
-PLAIN = """
+def write_program(parameters: str = "", text: str = "", options: str = "") -> str:
+    """Return a program with a block that appends to `kept`."""
+    return f"""
 import datetime, io, logging, os, pathlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
@@ -64,7 +66,7 @@ def it({parameters}):
 def test_data_own_classes_and_functions_are_contained(
     parameters: str, text: str, tmp_path: Path
 ) -> None:
-    program = load(PLAIN.format(parameters=parameters, options="", text=text), tmp_path)
+    program = load(write_program(parameters, text), tmp_path)
     arguments = [None] * bool(parameters)
     assert is_contained(lambda: program["it"](*arguments), policy="auto")
 
@@ -86,11 +88,9 @@ def test_data_own_classes_and_functions_are_contained(
 def test_blocks_on_classes_of_libraries_run_guarded(
     parameters: str, text: str, tmp_path: Path
 ) -> None:
-    program = load(PLAIN.format(parameters=parameters, options="", text=text), tmp_path)
-    binds = {"<:own": "own._rows = 2", "<:Own": "Own.limit = 2"}.get(
-        text[text.find("<") :][:5], "path = None"
-    )
-    code = f"{KEEP}\n{binds}"
+    program = load(write_program(parameters, text), tmp_path)
+    binds = {"<:own._rows>": "own._rows = 2", "<:Own.limit>": "Own.limit = 2"}
+    code = f"{KEEP}\n{binds.get(text.split()[-1], 'path = None')}"
     with njrt.using(model=Scripted([run(code, done=True)]), policy="auto"):
         program["it"](program["Own"]())
     assert callable(program["kept"][0])
@@ -143,8 +143,7 @@ def test_what_cannot_be_contained_runs_guarded(text: str, tmp_path: Path) -> Non
     ],
 )
 def test_no_value_changes_where_code_runs(value: Any, code: str, tmp_path: Path) -> None:
-    text = PLAIN.format(parameters="value", options="", text=" the <value>")
-    program = load(text, tmp_path)
+    program = load(write_program("value", " the <value>"), tmp_path)
     model = Scripted([run(f"kept.append(lambda: 1)\n{code}", done=True)] * 9)
     with njrt.using(model=model, policy="auto"), pytest.raises(njrt.NaturalError):
         program["it"](value)
@@ -158,8 +157,7 @@ def test_every_place_of_the_option(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Code is contained where none has another policy."""
-    options = '(policy="guarded")' if place == "block" else ""
-    text = PLAIN.format(parameters="", options=options, text="")
+    text = write_program(options='(policy="guarded")' if place == "block" else "")
     if place == "file":
         text = f"# njc: policy=guarded\n{text}"
     project = Project()
@@ -178,7 +176,7 @@ def test_every_place_of_the_option(
 
 
 def test_code_of_a_replay_runs_where_it_ran(tmp_path: Path) -> None:
-    program = load(PLAIN.format(parameters="", options="", text=""), tmp_path)
+    program = load(write_program(), tmp_path)
     path, kept = tmp_path / "r.jsonl", program["kept"]
     model = Scripted([run(KEEP, done=True)])
     with njrt.using(model=model, policy="guarded", record=path):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playing import carry_out
 from programs import load
 
 import njrt
@@ -35,10 +36,15 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def check_was_contained() -> None:
+def list_results() -> list[str]:
+    """Return what the model was told of each piece of its code in the last run."""
     account = njrt.last_run()
     assert account is not None
-    assert "of contained code ends with it" in account.effects[0].result
+    return [effect.result for effect in account.effects]
+
+
+def check_was_contained() -> None:
+    assert "of contained code ends with it" in list_results()[0]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -106,13 +112,7 @@ def test_an_output_that_outlives_its_code_is_refused_before_the_model_is_asked(
     ["alias.changed = 1", "setattr(alias, 'changed', 1)", "del alias.changed"],
 )
 def test_nothing_is_changed_of_the_library_through_an_alias(store: str) -> None:
-    alias = typing.Annotated[json.JSONEncoder, 1]
-    model = njrt.Scripted([run(store), run("pass", done=True)])
-    with njrt.using(model=model, policy="contained"):
-        njrt.run("natural\nUse <alias>.", lambda: (alias,), at="x.njpy:1")
-    account = njrt.last_run()
-    assert account is not None
-    assert account.effects[0].is_refused
+    assert carry_out(store, "contained", alias=typing.Annotated[json.JSONEncoder, 1]) != ""
     assert not hasattr(json.JSONEncoder, "changed")
 
 
@@ -148,13 +148,9 @@ def test_parts_of_submodules_and_methods_that_hold_a_lock_can_be_called(tmp_path
 
 def test_another_part_of_a_submodule_is_not_there(tmp_path: Path) -> None:
     program, seen = load(USES, tmp_path), list[str]()
-    code = "seen.append(os.path.{})"
-    model = njrt.Scripted(
-        [run(code.format("getsize('/')")), run("os.getcwd()"), run("1", done=True)]
-    )
+    code = "seen.append(os.path.getsize('/'))"
+    model = njrt.Scripted([run(code), run("os.getcwd()"), run("1", done=True)])
     with njrt.using(model=model, policy="contained"):
         program["it"](program["Bank"](), seen)
-    account = njrt.last_run()
-    assert account is not None
-    for effect, name in zip(account.effects, ("getsize", "getcwd"), strict=False):
-        assert f"the prompt does not name `{name}` of this module" in effect.result
+    for result, name in zip(list_results(), ("getsize", "getcwd"), strict=False):
+        assert f"the prompt does not name `{name}` of this module" in result

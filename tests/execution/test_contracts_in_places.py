@@ -6,7 +6,6 @@ the program, recordings replay, a jump of the code leaves the asserts out, and `
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -14,12 +13,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from programs import ended_by
 
 import njrt
 from njc.compiler.compiler import compile_source
 from njc.compiler.frontend.source import SourceFile
 from njrt.data.options import Options
 from njrt.testing import run
+from processes import run_python
 
 PLACES = {
     "module": "BLOCK",
@@ -133,11 +134,9 @@ def test_the_last_failure_is_that_of_the_program(place: str, wrong: int, text: s
 @pytest.mark.parametrize("place", LOOPS)
 def test_a_jump_leaves_the_asserts_out(place: str, jump: str) -> None:
     compiled = compile_place(place, "Break or continue the loop, or ", "code")
-    model = njrt.Scripted([run(f"x = 1\n{jump}", done=True)], protocol="text")
+    model = njrt.Scripted(ended_by(f"x = 1\n{jump}"), protocol="text")
     assert play(compiled, model=model) == []
-    model = njrt.Scripted(
-        [run("x = 1", done=True), run(f"x = 2\n{jump}", done=True)], protocol="text"
-    )
+    model = njrt.Scripted(ended_by("x = 1", f"x = 2\n{jump}"), protocol="text")
     assert play(compiled, model=model) == []
     assert len(model.requests) == 2
 
@@ -148,23 +147,18 @@ def test_a_jump_leaves_the_asserts_out(place: str, jump: str) -> None:
 )
 def test_a_return_or_an_exception_leaves_the_asserts_out(place: str) -> None:
     compiled = compile_place(place, "Return 1, or raise a LookupError, or ", "code")
-    model = njrt.Scripted(
-        [run("x = 1", done=True), run("x = 1\nraise LookupError(7)", done=True)], protocol="text"
-    )
+    model = njrt.Scripted(ended_by("x = 1", "x = 1\nraise LookupError(7)"), protocol="text")
     with pytest.raises((LookupError, ExceptionGroup)):
         play(compiled, model=model)
     if place not in NO_RETURN:
-        model = njrt.Scripted(
-            [run("x = 1", done=True), run("x = 1\nreturn 1", done=True)], protocol="text"
-        )
+        model = njrt.Scripted(ended_by("x = 1", "x = 1\nreturn 1"), protocol="text")
         assert play(compiled, model=model) == []
 
 
 @pytest.mark.usefixtures("contained")
 @pytest.mark.parametrize("place", PLACES)
 def test_contained_code_is_mended_too(place: str) -> None:
-    replies = [say(number, "code") for number in (1, 9, 4)]
-    model = njrt.Scripted(replies, protocol="text")
+    model = njrt.Scripted(ended_by("x = 1", "x = 9", "x = 4"), protocol="text")
     compiled = compile_place(place, authority="code")
     assert play(compiled, model=model, policy="contained") == [4]
     assert len(model.requests) == 3
@@ -173,14 +167,12 @@ def test_contained_code_is_mended_too(place: str) -> None:
 def test_an_optimized_program_evaluates_no_assert() -> None:
     script = "\n".join(
         (
-            f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})",
+            f"import sys; sys.path += {sys.path!r}",
             "import njrt, test_contracts_in_places as t",
             "for place in t.PLACES:",
             "    model = njrt.Scripted([{'x': 1}], protocol='text')",
             "    print(t.play(t.compile_place(place), model=model), len(model.requests))",
         )
     )
-    done = subprocess.run(
-        [sys.executable, "-O", "-c", script], capture_output=True, text=True, check=True
-    )
+    done = run_python("-O", "-c", script, check=True)
     assert done.stdout.splitlines() == ["[1] 1"] * len(PLACES)

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import pytest
+from playing import carry_out
 from pydantic import BaseModel
 
-import njrt
-from njrt.data.options import CodePolicy
 from njrt.execution.scope.declared_fields import read_field_types
-from njrt.testing import Scripted, run
 
 
 @dataclass
@@ -47,14 +45,6 @@ class Plain:
         self.health = 3
 
 
-def play(code: str, given: Any, policy: CodePolicy = "guarded") -> str:
-    """Run a block on <given> whose model answers `code`; return what it was told, "" if it was accepted."""
-    model = Scripted([run(code, done=True), run("pass", done=True)])
-    with njrt.using(model=model):
-        njrt.run("natural\nChange <given>.", lambda: (given,), at="a.njpy:1", policy=policy)
-    return str(model.requests[1].messages[-1]) if len(model.requests) > 1 else ""
-
-
 REFUSED = {
     "another type": ("given[0].health = 'none'", "`Enemy.health: int`: expected int, got str"),
     "another literal": ("given[0].mood = 'sad'", "`Enemy.mood: Literal['calm', 'angry']`: expected"),
@@ -70,11 +60,9 @@ def make_enemies() -> list[Enemy]:
 
 
 @pytest.mark.parametrize(("code", "told"), REFUSED.values(), ids=REFUSED)
-def test_what_does_not_fit_is_refused_and_as_before(
-    code: str, told: str, policy: CodePolicy
-) -> None:
+def test_what_does_not_fit_is_refused_and_as_before(code: str, told: str, policy: str) -> None:
     given = make_enemies()
-    assert told in play(code, given, policy)
+    assert told in carry_out(code, policy, given=given)
     assert given == make_enemies()
 
 
@@ -90,22 +78,22 @@ def test_what_does_not_fit_is_refused_and_as_before(
         "given[0].health = True or 1; given[0].health = 4",
     ],
 )
-def test_what_fits_is_accepted(code: str, policy: CodePolicy) -> None:
+def test_what_fits_is_accepted(code: str, policy: str) -> None:
     given = make_enemies()
-    assert play(code, given, policy) == ""
+    assert carry_out(code, policy, given=given) == ""
     assert given != make_enemies() or "odd" in code
 
 
 def test_the_rest_of_guarded_code_stays() -> None:
     given = make_enemies()
-    told = play("given[0].health = 'none'\ngiven[1].health = 9", given)
+    told = carry_out("given[0].health = 'none'\ngiven[1].health = 9", given=given)
     assert "the attribute is as before" in told
     assert [each.health for each in given] == [3, 9]
 
 
 def test_what_a_method_of_the_program_sets_counts_too() -> None:
     given = make_enemies()
-    assert "`Enemy.health: int`" in play("given[0].heal('all')", given)
+    assert "`Enemy.health: int`" in carry_out("given[0].heal('all')", given=given)
     assert given == make_enemies()
 
 
@@ -113,19 +101,19 @@ def test_what_a_method_of_the_program_sets_counts_too() -> None:
     "made", [Slotted(), Mixed(), Model()], ids=lambda made: type(made).__name__
 )
 def test_objects_of_other_kinds(made: Any) -> None:
-    assert "expected int, got str" in play("given.health = 'none'", made)
+    assert "expected int, got str" in carry_out("made.health = 'none'", made=made)
     assert made.health == 1
 
 
 def test_an_attribute_without_a_declaration_is_free() -> None:
     given = Plain()
-    assert play("given.health = 'none'\ngiven.new = 1", given) == ""
+    assert carry_out("given.health = 'none'\ngiven.new = 1", given=given) == ""
     assert str(given.health) == "none"
 
 
 def test_an_attribute_that_did_not_fit_before_is_free() -> None:
     given = Enemy("Al", "many")  # type: ignore[arg-type]
-    assert play("given.health = 'few'", given) == ""
+    assert carry_out("given.health = 'few'", given=given) == ""
 
 
 def test_a_declaration_that_cannot_be_read_is_open() -> None:

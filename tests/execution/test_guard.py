@@ -9,9 +9,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from playing import FailedCode, Refused, message_of, play
+from playing import FailedCode, Refused, message_of, play, ready
 
-from njrt.execution.execute import Ran, Snippet, execute, prepare
+from njrt.execution.execute import Ran, execute
 from njrt.execution.scope.opening import make_scope
 
 ESCAPES = [
@@ -219,11 +219,6 @@ def test_harmless_code_runs(source: str) -> None:
     assert message_of(source) == ""
 
 
-def test_what_the_prompt_names_may_be_used() -> None:
-    source = "import os\nos.getcwd(), os.path.join('a', 'b'), open"
-    assert play(lambda: (os, open), source)[1] == os.path.join("a", "b")
-
-
 def test_messages_say_a_way_out() -> None:
     assert message_of("x = 1\nimport requests") == (
         "line 2: `requests` cannot be imported in a block; re, json, math, datetime, collections, "
@@ -239,8 +234,7 @@ def test_messages_say_a_way_out() -> None:
 
 def test_the_open_policy_refuses_nothing() -> None:
     source = "import os\neval('1'), ().__class__, getattr(1, '__class__'), os.sep"
-    snippet = prepare(source, make_scope(lambda: ()), policy="open")
-    assert isinstance(snippet, Snippet)
+    snippet = ready(source, make_scope(lambda: ()), policy="open")
     assert execute(snippet) == Ran((1, tuple, int, os.sep), "")
 
 
@@ -268,15 +262,10 @@ def test_attributes_with_an_underscore_of_what_the_prompt_names_may_be_used() ->
 
 
 def test_a_later_piece_of_code_may_use_what_an_earlier_one_made() -> None:
-    scope = make_scope(lambda: ())
-    pieces = ["import json\nclass A: _x = 1\na = A()", "a._x, json.dumps([1])", "json.codecs"]
-    ends = [prepare(source, scope) for source in pieces[:1]]
-    assert isinstance(ends[0], Snippet)
-    execute(ends[0])
-    second = prepare(pieces[1], scope)
-    assert isinstance(second, Snippet)
-    assert execute(second) == Ran((1, "[1]"), "")
-    assert "`json.codecs` is refused" in getattr(prepare(pieces[2], scope), "message", "")
+    earlier = "import json\nclass A: _x = 1\na = A()"
+    assert play(lambda: (), earlier, "a._x, json.dumps([1])") == (1, "[1]")
+    with pytest.raises(Refused, match=r"`json\.codecs` is refused"):
+        play(lambda: (), earlier, "json.codecs")
 
 
 def test_the_program_and_what_the_prompt_names_may_have_effects(tmp_path: Path) -> None:

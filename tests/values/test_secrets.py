@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 import time
 import types
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -19,7 +21,6 @@ from programs import Program
 import njrt
 from case_programs import read_program
 from njrt.errors import ConfigurationError
-from njrt.messages import Request
 from njrt.testing import call, run
 from njrt.values.rendering.describe import describe_variable, render_value
 from njrt.values.rendering.one_line import write_brief
@@ -215,6 +216,7 @@ UNTOUCHED = [
     "password: must be long", "password: str", "password=None", "password=''", "def f(secret: SecretStr | None = None)", "Basic information",
     "risk-assessment-2024", "sk-SK", "task-1234567890", "max_tokens=4096", "token='the'", "its password is rain4sale", "eyJ is a prefix",
     "a://b", "user@example.org: 5", "key: value1", "-----BEGIN CERTIFICATE-----\nMIIE", "cookie: vanilla", "the secret of success: work",
+    "--password-file=/run/x", "--max-tokens=100", "--token-count 3", "['password', 'username']", "--verbose --all", "a --key b", "('name', 'Ann')", "password, please", "x-token-ring",
 ]  # fmt: skip
 
 
@@ -247,6 +249,95 @@ def test_no_text_takes_long(part: str) -> None:
     began = time.process_time()
     redact_shapes(part * (20_000 // len(part)) + "=password")
     assert time.process_time() - began < 1
+
+
+# ── command lines, pairs, the environment ────────────────────────────────────────────────────────
+
+
+class Login(NamedTuple):
+    user: str
+    password: str
+
+
+class Admin(Login):
+    """Without fields of its own."""
+
+
+class Owner(Admin):
+    __slots__ = ()
+
+
+OPTIONS = [
+    "--password",
+    "--db-password",
+    "-password",
+    "--api-key",
+    "--secret",
+    "--token",
+    "--auth-token",
+    "--PASSWORD",
+]
+FORMS = [
+    "NAME=SECRET",
+    "run NAME SECRET x",
+    "['run', 'NAME', 'SECRET']",
+    "(b'NAME', b'SECRET')",
+    'NAME="SECRET"',
+]
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("form", FORMS)
+def test_options_of_commands(form: str, name: str) -> None:
+    assert SECRET not in redact_shapes(form.replace("NAME", name).replace("SECRET", SECRET))
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_in_lists(name: str) -> None:
+    for value in (
+        ["psql", name, SECRET],
+        (name, SECRET),
+        [[name, SECRET]],
+        {"args": ["x", name, SECRET]},
+        [f"{name}={SECRET}"],
+    ):
+        assert SECRET not in describe_variable("x", value)
+        assert REDACTED in describe_variable("x", value)
+
+
+@pytest.mark.parametrize(
+    "name", ["PGPASSWORD", "MYSQLPASSWORD", "DBPASSWD", "SSHPASS", "MYSQL_PWD", "dbpassword"]
+)
+def test_variables_of_the_environment(name: str) -> None:
+    assert classify_name(name) == "secret"
+    assert SECRET not in redact_shapes(f"{name}={SECRET} psql -h db")
+    assert SECRET not in describe_variable("x", {name: SECRET})
+
+
+PAIRS: list[Any] = [
+    ("password", SECRET),
+    [("user", "ann"), ("password", SECRET)],
+    [["api_key", SECRET]],
+    Admin("ann", SECRET),
+    Owner("ann", SECRET),
+    {"by": [Owner("ann", SECRET)]},
+    ValueError("password", SECRET),
+    KeyError(("password", SECRET)),
+]
+
+
+@pytest.mark.parametrize("value", PAIRS, ids=repr)
+def test_pairs_and_named_tuples(value: Any) -> None:
+    assert SECRET not in redact_shapes(describe_variable("x", value))
+
+
+@pytest.mark.parametrize(
+    "value", [Owner("ann", SECRET), ("password", SECRET), ["--password", SECRET]]
+)
+def test_they_are_found_again_in_other_texts(value: Any) -> None:
+    redactor = Redactor()
+    redactor.scan([("x", value)])
+    assert redactor.redact(f"it is {SECRET}") == f"it is {REDACTED}"
 
 
 # ── what the owner hides ─────────────────────────────────────────────────────────────────────────
@@ -426,6 +517,35 @@ def test_the_option_of_a_block_and_of_a_file() -> None:
         assert SECRET in program.told()[0]
 
 
+def test_messages_of_exceptions(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The secret has no shape, and is known only because a variable of the block has it."""
+    password = "correct horse battery"
+    for code in (
+        "raise ValueError('no login with ' + password)",
+        "raise ValueError(f'no login with {password!r}')",
+        "raise ConnectionError('x') from KeyError(password)",
+    ):
+        trace = tmp_path / "trace.jsonl"
+        model = njrt.Scripted([run(code, done=True)])
+        with (
+            caplog.at_level(logging.DEBUG, "njrt"),
+            njrt.using(model=model, trace=trace, effects="direct"),
+            njrt.watch() as watch,
+            pytest.raises((ValueError, ConnectionError)) as raised,
+        ):
+            njrt.run("natural: Log in with <password>.", lambda: (password,))
+        written = trace.read_text()
+        assert '"outcome":"raised"' in written.replace(" ", "")
+        for text in (
+            str(watch.runs[0].error),
+            str(watch.runs[0].effects[-1].result),
+            written,
+            caplog.text,
+        ):
+            assert password not in text.replace(code, "")
+        assert password in str(raised.value) or isinstance(raised.value, ConnectionError)
+
+
 @dataclasses.dataclass
 class Settings:
     password: str
@@ -443,19 +563,12 @@ def test_references_do_not_lead_to_secrets(effects: str) -> None:
             Look at <settings> and <password>.
             """
     ''')
-    count = 0
-
-    def answer(request: Request) -> Any:
-        nonlocal count
-        count += 1
-        if effects != "shared-eval" and count <= 2:
-            return call("lookup", variable=("settings", "password")[count - 1])
-        if effects == "shared-eval" and count <= 2:
-            return call("eval", expression=("settings", "password")[count - 1])
-        return call("deref", ref={"type": "Ref", "addr": count - 2}) if count <= 5 else call("done")
-
+    tool, argument = ("eval", "expression") if effects == "shared-eval" else ("lookup", "variable")
+    looks = [call(tool, **{argument: name}) for name in ("settings", "password")]
+    reads = [call("deref", ref={"type": "Ref", "addr": number}) for number in (1, 2, 3)]
+    says = [*looks, *reads, call("done")]
     settings = Settings(SECRET, SECRET, {"api_key": SECRET, "b": 1}, f"db://u:{SECRET}@h", [SECRET])
-    program.call("ask", settings, SECRET, says=answer, **make_settings(effects))
+    program.call("ask", settings, SECRET, says=says, **make_settings(effects))
     told = "\n".join(program.told())
     assert SECRET not in told
     assert '"attributes": {"password": "<redacted>", "table": ' in told

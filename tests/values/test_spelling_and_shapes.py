@@ -136,10 +136,7 @@ class Graph(dict[str, int]):
     [
         ((item for item in ()), "a generator"),
         (sys.stdout, "a "),
-        (
-            lambda: 1,
-            "the function test_spelling_and_shapes.<lambda>, which cannot be found by its name",
-        ),
+        (lambda: 1, "the function "),
         (Graph(a=1), "a Graph"),
         (sys, "the module sys"),
         ([[number] for number in range(9000)], "more than 5,000 objects"),
@@ -148,7 +145,7 @@ class Graph(dict[str, int]):
 def test_what_is_lost_is_said(value: Any, what: str) -> None:
     with pytest.raises(NotEncodableError) as said:
         encode_value([value])
-    assert what.split(".<")[0].split(" test_")[0] in str(said.value)
+    assert what in str(said.value)
 
 
 def test_what_holds_itself_is_lost() -> None:

@@ -16,8 +16,6 @@ import os
 import pathlib
 import re
 import sqlite3
-import subprocess
-import sys
 import threading
 import types
 import typing
@@ -29,6 +27,7 @@ import pydantic
 import pytest
 
 from njrt.values.rendering.describe import describe_variable, render_value
+from processes import run_python
 
 
 @dataclasses.dataclass
@@ -255,10 +254,7 @@ SHOWN = [
         "    supports len()",
     ),
     (Basket([1, 2]), "x: Basket, 2 items = Basket([1, 2])"),
-    (
-        Order(id=3),
-        "x: Order = Order(id=3, lines=[], note=None, key=SecretStr('**********'))",
-    ),
+    (Order(id=3), "x: Order = Order(id=3, lines=[], note=None, key=SecretStr('**********'))"),
     (
         Order,
         "x: class Order(BaseModel)\n"
@@ -441,13 +437,12 @@ def test_a_large_object_is_shown_attribute_by_attribute() -> None:
 def test_show_writes_the_value_alone_if_it_fits() -> None:
     assert render_value(Item("lamp")) == "Item(name='lamp', price=0.0, tags=[])"
     assert render_value("text") == "'text'"
-    assert (
-        render_value(list(range(1000)), 60) == "list, 1,000 items = [0, 1, 2, 3, 4, 5, 6, 7, ...]"
-    )
+    many = render_value(list(range(1000)), 60)
+    assert many == "list, 1,000 items = [0, 1, 2, 3, 4, 5, 6, 7, ...]"
 
 
 PROGRAM = """
-import sys, enum, dataclasses, threading
+import enum, dataclasses, threading
 from njrt.values.rendering.describe import describe_variable
 class Tag(enum.Enum):
     A = "a"; B = "b"
@@ -461,21 +456,12 @@ class Team:
 class Plain: pass
 values = [{"x", "yy", "zzz"}, {Tag.A, Tag.B}, frozenset({(1, "a"), (2, "b")}), {Node("n", frozenset("abc")), Node("m", frozenset())},
     Team(), Plain(), {Plain(), Plain()}, object(), threading.Lock(), threading.RLock(), threading.current_thread(), lambda: 1, print, Team.__init__, {1: {"p", "q", "r"}}, Node, iter({1})]
-sys.stdout.buffer.write("\\n".join(describe_variable("v", value) for value in values).encode())
+print("\\n".join(describe_variable("v", value) for value in values))
 """
 
 
 def test_every_process_shows_the_same_state_alike() -> None:
-    texts = {
-        subprocess.run(
-            [sys.executable, "-c", PROGRAM],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1", "2", "3")
-    }
-    assert len(texts) == 1
-    (text,) = texts
-    assert b"0x" not in text
-    assert b"Team({'ada', 'alan', 'edsger', 'grace'})" in text
+    settings = ({**os.environ, "PYTHONHASHSEED": seed} for seed in ("0", "1", "2", "3"))
+    (text,) = {run_python("-c", PROGRAM, env=env, check=True).stdout for env in settings}
+    assert "0x" not in text
+    assert "Team({'ada', 'alan', 'edsger', 'grace'})" in text

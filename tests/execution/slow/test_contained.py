@@ -21,6 +21,7 @@ import subprocess
 import threading
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -138,42 +139,23 @@ class Log:
             yield number
 
 
-def make_scene() -> dict[str, Any]:
-    first = Mail("win money now")
-    kept: Any = FileNotFoundError(2, "no file", "a.txt")
-    kept.code = [1]
-    mails = [first, Urgent("call me back", ["friend"], Color.BLUE, Level.HIGH)]
-    return {
-        "mails": mails,
-        "first": first,
-        "box": {"a": 1, "b": [2]},
-        "numbers": [3, 1, 2],
-        "pairs": {"x": 1, "y": 2},
-        "price": Money(250),
-        "counter": collections.Counter("abca"),
-        "queue": collections.deque([1, 2, 3], maxlen=4),
-        "amount": decimal.Decimal("1.50"),
-        "point": collections.namedtuple("Point", "x y")(1, 2),
-        "log": Log(),
-        "seen": set("ab"),
-        "total": 5,
-        "text": "four",
-        "kept": kept,
-    }
-
-
 def run(code: str, policy: Any) -> tuple[Any, ...]:
     """Run code on a new scene; return how it ended, and the scene afterwards."""
-    scene = make_scene()
-    mails, first, box, numbers, pairs = (
-        scene[name] for name in ["mails", "first", "box", "numbers", "pairs"]
-    )
-    price, counter, queue, amount = (
-        scene[name] for name in ["price", "counter", "queue", "amount"]
-    )
-    point, log, seen = (scene[name] for name in ["point", "log", "seen"])
-    kept = scene["kept"]
-    total, text = scene["total"], scene["text"]
+    first = Mail("win money now")
+    mails = [first, Urgent("call me back", ["friend"], Color.BLUE, Level.HIGH)]
+    box = {"a": 1, "b": [2]}
+    numbers = [3, 1, 2]
+    pairs = {"x": 1, "y": 2}
+    price = Money(250)
+    counter = collections.Counter("abca")
+    queue = collections.deque([1, 2, 3], maxlen=4)
+    amount = decimal.Decimal("1.50")
+    point = collections.namedtuple("Point", "x y")(1, 2)
+    log = Log()
+    seen = set("ab")
+    total, text = 5, "four"
+    kept: Any = FileNotFoundError(2, "no file", "a.txt")
+    kept.code = [1]
     result: Any = None
 
     def fail(name: str) -> None:
@@ -536,18 +518,8 @@ def test_code_that_does_not_end_is_stopped(code: str) -> None:
 
 
 def test_code_is_stopped_in_a_thread_too() -> None:
-    ended: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            contain("10 ** 10 ** 8", seconds=0.5)
-        except CodeTimeLimitError as error:
-            ended.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join(20)
-    assert len(ended) == 1
+    with ThreadPoolExecutor(1) as pool, pytest.raises(CodeTimeLimitError):
+        pool.submit(contain, "10 ** 10 ** 8", seconds=0.5).result(20)
 
 
 def test_code_that_is_stopped_has_changed_nothing() -> None:
@@ -696,20 +668,16 @@ def test_a_fork_of_the_program_has_its_own_server() -> None:
 
 
 def test_64_blocks_at_once_see_their_own_objects() -> None:
-    results: dict[int, Any] = {}
+    all_there = threading.Barrier(64)
 
-    def work(number: int) -> None:
+    def work(number: int) -> Any:
         items = [number] * 3
-        results[number] = contain(
-            "items.append(len(items))\nsum(items)", lambda: (items,), seconds=60
-        )
+        all_there.wait(60)
+        return contain("items.append(len(items))\nsum(items)", lambda: (items,), seconds=60)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(64)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert results == {number: Ran(number * 3 + 3, "") for number in range(64)}
+    with ThreadPoolExecutor(64) as pool:
+        results = pool.map(work, range(64), timeout=60)
+        assert [*results] == [Ran(number * 3 + 3, "") for number in range(64)]
 
 
 def test_async_code_awaits_the_programs_functions() -> None:

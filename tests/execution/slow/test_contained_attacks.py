@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import pytest
+from playing import carry_out
 
 import njrt
 from njrt.data.outcome import Raised
@@ -23,7 +24,6 @@ from njrt.execution.contained.process import start_server
 from njrt.execution.execute import Snippet, execute, prepare
 from njrt.execution.results import Execution, Failed, Jumped, Ran
 from njrt.execution.scope.opening import make_scope
-from njrt.testing import run
 
 pytestmark = pytest.mark.usefixtures("contained")
 
@@ -446,41 +446,26 @@ CALLS = [
 
 @pytest.mark.parametrize("code", CALLS)
 def test_a_rule_for_a_call_holds_on_every_way(code: str) -> None:
-    def invite(m: Any, u: Any, bound: Any, part: Any, full: Any, nested: Any, held: Any) -> None:
-        call, xs = retry, [1]
-        njrt.run(
-            "natural\nInvite by <m>, <u>, <Mailer>, <bound>, <part>, <full>, <nested>, <held>, <call>, <xs>.",
-            lambda: (m, u, Mailer, bound, part, full, nested, held, call, xs),
-            at="case.njpy:1",
-            policy="contained",
-        )
-
     m = Mailer()
     part, full = functools.partial(m.send), functools.partial(Mailer.send, m, 1)
+    partials: Any = {"part": part, "full": full, "nested": functools.partial(part, 1)}
+    objects: Any = {"m": m, "u": Urgent(), "Mailer": Mailer, "bound": m.send, "xs": [1]}
     held = {"send": m.send, "part": part}
     rules = {
         function: njrt.CallRule(decide="deny")
         for function in (Mailer.send, Mailer.send_plain, Mailer.send_all)
     }
-    model = njrt.Scripted([run(code, done=True), run("pass", done=True)])
     sent.clear()
-    with njrt.using(model=model, calls=rules):
-        invite(m, Urgent(), m.send, part, full, functools.partial(part, 1), held)
+    with njrt.using(calls=rules):
+        carry_out(code, "contained", call=retry, held=held, **objects, **partials)
     assert sent == []
 
 
 def test_a_rule_for_a_call_holds_after_the_block() -> None:
     m, held = Mailer(), [None]
-    send = m.send
-    model = njrt.Scripted([run("held.append(send)", done=True)])
     sent.clear()
-    with njrt.using(model=model, calls={Mailer.send: njrt.CallRule(decide="deny")}):
-        njrt.run(
-            "natural\nPut <send> into <held>.",
-            lambda: (send, held),
-            at="case.njpy:1",
-            policy="contained",
-        )
+    with njrt.using(calls={Mailer.send: njrt.CallRule(decide="deny")}):
+        carry_out("held.append(send)", "contained", send=m.send, held=held)
         call: Any = held[-1]
         with pytest.raises(PermissionError, match="end with the block"):
             call("x")

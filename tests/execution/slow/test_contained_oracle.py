@@ -220,15 +220,11 @@ OWN = "bool(x), x == 3, f'{x:>9}', guard(fail, x)"
 
 @pytest.mark.parametrize("kind", [*RAISING.split(), "json"])
 def test_exceptions_cross_with_what_python_keeps_of_them(kind: str) -> None:
-    for code in (
-        f"fail({kind!r})",
-        f"try:\n    fail({kind!r})\nexcept Exception as x:\n    result = x.args, {READ}, type(x).__name__"
-        * (
-            kind not in ("import", "json")
-        ),  # what Python's own classes keep besides their arguments
-        f"try:\n    fail({kind!r})\nexcept Exception as x:\n    raise Sub(1) from x",
-        f"try:\n    fail({kind!r})\nexcept Exception as x:\n    result = {OWN}",
-    ):
+    caught = f"try:\n    fail({kind!r})\nexcept Exception as x:\n    "
+    codes = [f"fail({kind!r})", f"{caught}raise Sub(1) from x", f"{caught}result = {OWN}"]
+    if kind not in ("import", "json"):  # what Python's own classes keep besides their arguments
+        codes.append(f"{caught}result = x.args, {READ}, type(x).__name__")
+    for code in codes:
         contained, guarded = run(code, "contained"), run(code, "guarded")
         if contained[0] == "failed":
             assert contained[3] in (None, UNTOUCHED)

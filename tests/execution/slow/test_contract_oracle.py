@@ -162,13 +162,7 @@ MODULES = {"math": math, "statistics": statistics}
 
 def describe_values(values: dict[str, Any]) -> dict[str, str]:
     """Return texts that differ if a value was changed or an iterator was moved."""
-    positions = {
-        name: [str(each.__reduce__()) for each in each_of]
-        for name, each_of in (
-            ("iterator", [values["iterator"]]),
-            ("iterators", values["iterators"]),
-        )
-    }
+    positions = [str(each.__reduce__()) for each in (values["iterator"], *values["iterators"])]
     frame = values["generator"].gi_frame
     shown = {name: repr(value) for name, value in values.items() if "tor" not in name}
     return shown | {"generator": str(frame and frame.f_lasti), "iterators": str(positions)}

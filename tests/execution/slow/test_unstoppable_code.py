@@ -19,12 +19,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
-from playing import ready
+from playing import aplay, message_of, play
 
 from njrt.data.timeouts import DeadlineExceeded, _Timer, call_with_timeout
 from njrt.errors import CodeTimeLimitError
-from njrt.execution.execute import aexecute, execute
-from njrt.execution.scope.opening import make_scope
 from waiting import HANG_SECONDS
 
 DEFINITIONS = "import asyncio, contextlib, time\n"
@@ -99,7 +97,7 @@ def in_threads(cases: list[tuple[str, str, str]], stop: Callable[[str], object])
 def stop_snippet(source: str) -> bool:
     """Stop the code, as a model's; its handlers do not catch what comes from outside."""
     with pytest.raises(CodeTimeLimitError):
-        execute(ready(f"{source}run()", make_scope(lambda: ())), seconds=0.02)
+        play(lambda: (), f"{source}run()", seconds=0.02)
     return True
 
 
@@ -129,9 +127,8 @@ def ctrl_c_after(seconds: float) -> Iterator[None]:
 @pytest.mark.parametrize("swallowing", [name for name in SWALLOWING if name != "finally"])
 def test_ctrl_c_passes_the_handlers_of_the_model(swallowing: str) -> None:
     for body, loop in (("call", "while"), ("sleep", "function")):
-        snippet = ready(f"{build(body, swallowing, loop)}run()", make_scope(lambda: ()))
         with pytest.raises(KeyboardInterrupt), ctrl_c_after(0.02):
-            execute(snippet, seconds=5)
+            play(lambda: (), f"{build(body, swallowing, loop)}run()", seconds=5)
 
 
 def test_the_models_handlers_catch_all_that_is_its_own() -> None:
@@ -147,8 +144,7 @@ def test_the_models_handlers_catch_all_that_is_its_own() -> None:
     def open_file() -> None:
         raise FileNotFoundError
 
-    result = execute(ready(DEFINITIONS + source, make_scope(lambda: (open_file,))))
-    assert result.value == [1, 2, 3]  # type: ignore[union-attr]
+    assert play(lambda: (open_file,), DEFINITIONS + source) == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +155,7 @@ def test_the_models_handlers_catch_all_that_is_its_own() -> None:
     ],
 )
 def test_mistakes_in_handlers_and_managers_are_pythons(code: str, message: str) -> None:
-    assert message in repr(execute(ready(code, make_scope(lambda: ()))))
+    assert message in message_of(code)
 
 
 WAITING = {name: SWALLOWING[name] for name in ("except", "except as", "twice", "except star")}
@@ -172,9 +168,8 @@ def test_a_timeout_of_the_program_ends_waiting_code(statement: str) -> None:
     )
 
     async def main() -> None:
-        snippet = ready(DEFINITIONS + code, make_scope(lambda: ()), is_async=True)
         async with asyncio.timeout(0.05):
-            await aexecute(snippet, seconds=600)
+            await aplay(lambda: (), DEFINITIONS + code, seconds=600)
 
     start = time.monotonic()
     with pytest.raises(TimeoutError):
@@ -191,11 +186,7 @@ def test_code_catches_the_cancellation_of_its_own_tasks() -> None:
         "seen"
     )
 
-    async def main() -> object:
-        snippet = ready(DEFINITIONS + code, make_scope(lambda: ()), is_async=True)
-        return await aexecute(snippet, seconds=600)
-
-    assert asyncio.run(main()).value == 2  # type: ignore[attr-defined]
+    assert asyncio.run(aplay(lambda: (), DEFINITIONS + code, seconds=600)) == 2
 
 
 def test_a_system_without_threads_for_once_does_not_end_all_limits(

@@ -19,6 +19,7 @@ from njrt.data.decisions import PendingEffect
 from njrt.effects import BindOutputs, Effect, Run
 from njrt.guests.approval.question import describe_question
 from njrt.guests.approval.terminal import PROMPT as PROMPT_TEXT
+from processes import run_python
 
 PROGRAM = '''
 import sys
@@ -43,6 +44,11 @@ print("total", total)
 '''
 PROMPT = "[p]ause [?] "
 SECONDS = 90.0
+ENVIRONMENT = {
+    "PATH": os.environ["PATH"],
+    "PYTHONPATH": ":".join(sys.path),
+    "PYTHON_COLORS": "0",
+}
 
 
 class Person:
@@ -74,14 +80,7 @@ class Person:
             stderr=slave,
             stdout=subprocess.PIPE,
             text=True,
-            env={
-                "PATH": os.environ["PATH"],
-                "NJC_POLICY": "guarded",
-                "PYTHONPATH": ":".join(sys.path),
-                "TERM": "xterm",
-                "PYTHON_COLORS": "0",
-            }
-            | environment,
+            env=ENVIRONMENT | {"NJC_POLICY": "guarded", "TERM": "xterm"} | environment,
         )
         os.close(slave)
         self.seen, start = "", 0
@@ -300,14 +299,7 @@ def test_a_person_decides_about_changes_alone(person: Person) -> None:
 
 def test_without_a_terminal_nothing_is_changed(tmp_path: Path) -> None:
     source = CHANGES.replace("OPTIONS", "{}").replace("SETTINGS", "{}")
-    done = subprocess.run(
-        [sys.executable, "-c", f"try:\n{textwrap.indent(source, ' ')}\nfinally: print(orders)"],
-        cwd=tmp_path,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": ":".join(sys.path)},
-        timeout=SECONDS,
-    )
+    program = f"try:\n{textwrap.indent(source, ' ')}\nfinally: print(orders)"
+    done = run_python("-c", program, cwd=tmp_path, input="", env=ENVIRONMENT, timeout=SECONDS)
     assert "ConfigurationError: shop.njpy:1: an effect needs approval, but there is" in done.stderr
     assert done.stdout == "[{'id': 3, 'to': 'ada'}, {'id': 4, 'to': 'bob'}]\n"

@@ -14,7 +14,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -32,6 +31,7 @@ from njc.commands import njc as njc_command
 from njrt.mcp import McpServer, ToolConnectionError, ToolError, ToolTimeoutError
 from njrt.testing import run
 from processes import run_python
+from waiting import wait_until
 
 SERVER = Path(__file__).parents[2] / "servers" / "tool_server.py"
 ROOT = Path(__file__).parents[3]
@@ -48,14 +48,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path
-    for name in [
-        name
-        for name in sys.modules
-        if name.startswith("box_") or name in ("tools_prog", "times", "clock")
-    ]:
-        module = sys.modules.pop(name)
-        if isinstance(server := getattr(module, "server", None), McpServer):
-            server.close()
+    for name in [*sys.modules]:
+        if name.startswith("box_") or name in ("tools_prog", "times", "clock"):
+            server = getattr(sys.modules.pop(name), "server", None)
+            if isinstance(server, McpServer):
+                server.close()
 
 
 def add(folder: Path, *options: str) -> Any:
@@ -99,8 +96,7 @@ def test_the_same_command_writes_a_module_again(
     assert file.read_text() == first
     monkeypatch.setenv("TOOLBOX_EXTRA", "1")
     add(folder, *options)
-    text = file.read_text()
-    assert "def extra(" in text
+    assert "def extra(" in file.read_text()
 
 
 @pytest.mark.parametrize(
@@ -239,15 +235,8 @@ def test_time_limits_and_cancellation(folder: Path) -> None:
     interrupt.start()
     with pytest.raises(KeyboardInterrupt):
         box.wait(20)
-    wait_for(lambda: read_calls(folder).count("wait cancelled") == 2)
+    wait_until(lambda: read_calls(folder).count("wait cancelled") == 2)
     assert box.add(1, 2) == 3
-
-
-def wait_for(holds: Any) -> None:
-    until = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 def test_after_a_lost_connection_a_new_one_is_opened_and_no_call_is_made_twice(
@@ -261,7 +250,7 @@ def test_after_a_lost_connection_a_new_one_is_opened_and_no_call_is_made_twice(
     assert read_calls(folder).count("crash") == 1
     with ThreadPoolExecutor(4) as pool:  # calls that are lost together
         others = [pool.submit(box.wait_safely, 20) for _ in range(3)]
-        wait_for(lambda: read_calls(folder).count("wait_safely") == 3)
+        wait_until(lambda: read_calls(folder).count("wait_safely") == 3)
         with pytest.raises(ToolConnectionError):
             box.crash()
         assert {type(other.exception()) for other in others} == {ToolConnectionError}
@@ -302,7 +291,7 @@ def serve_http(folder: Path, port: int) -> subprocess.Popen[bytes]:
         with socket.socket() as tried:
             return tried.connect_ex(("127.0.0.1", port)) == 0
 
-    wait_for(is_served)
+    wait_until(is_served)
     return process
 
 
@@ -317,7 +306,8 @@ def test_a_server_that_never_answers_is_given_up(folder: Path) -> None:
     with pytest.raises(ToolTimeoutError):
         server.call("x", {})
     server.close()
-    wait_for(lambda: not subprocess.run(["pgrep", "-f", f"sleep {seconds}"], capture_output=True).stdout)  # fmt: skip
+    search = ["pgrep", "-f", f"sleep {seconds}"]
+    wait_until(lambda: not subprocess.run(search, capture_output=True).stdout)
 
 
 def test_threads_and_forks_share_a_server(folder: Path) -> None:

@@ -56,10 +56,7 @@ def test_the_annotation_of_a_schema(schema: Any, annotation: str) -> None:
 
 A = {"properties": {"a": {"type": "string"}}, "required": ["a"]}
 INPUTS: dict[str, tuple[dict[str, Any], str]] = {
-    "a reference": (
-        {"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": A}},
-        "a: Any=None",
-    ),
+    "a reference": ({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": A}}, "a: Any=None"),
     "no list": ({**A, "required": True}, "a: str | None=None"),
     "no properties": ({"properties": [1], "required": 3}, ""),
 }

@@ -28,9 +28,8 @@ def test_a_table_is_shown_by_its_columns() -> None:
     assert describe_variable("t", wide, 140).endswith(
         "{0 (float64): [0.0, 0.0, 0.0, ...], 1 (float64): [0.0, 0.0, 0.0, ...], ...}"
     )
-    assert (
-        describe_variable("s", table["rank"]) == "s: pandas.Series, 2 items, dtype int64 = [1, 2]"
-    )
+    series = describe_variable("s", table["rank"])
+    assert series == "s: pandas.Series, 2 items, dtype int64 = [1, 2]"
 
 
 def test_a_block_with_data_is_shown_a_table_whole_or_not_at_all() -> None:
@@ -72,9 +71,7 @@ def test_the_index_of_a_table_is_shown() -> None:
 def look_at(value: Any) -> list[str]:
     shown = [value, [value], {"a": value}, types.SimpleNamespace(a=value), type(value)]
     texts = [describe_variable("x", item, budget) for item in shown for budget in (80, 1000, 9000)]
-    texts += [render_value(item, 500) for item in shown] + [
-        write_brief(item, 500) for item in shown
-    ]
+    texts += [write(item, 500) for item in shown for write in (render_value, write_brief)]
     redactor = Redactor()
     redactor.scan([("x", value)])
     return texts
@@ -118,20 +115,16 @@ def test_sqlalchemy_is_never_queried() -> None:
         session.commit()
     queries: list[str] = []
     with orm.Session(engine) as session:
-        author, book = (
-            session.scalars(sqlalchemy.select(Author)).one(),
-            session.scalars(sqlalchemy.select(Book)).one(),
-        )
+        author = session.scalars(sqlalchemy.select(Author)).one()
+        book = session.scalars(sqlalchemy.select(Book)).one()
         expired = session.scalars(sqlalchemy.select(Book)).one()
-        titles, row = (
-            author.titles,
-            session.execute(sqlalchemy.select(Author.name, Author.password)).one(),
-        )
+        titles = author.titles
+        row = session.execute(sqlalchemy.select(Author.name, Author.password)).one()
         session.expire(author, ["books"])
         values = [
             author, book, [book], session, session.query(Author), session.query(Author).filter_by(name="Ann"), titles, row,
             sqlalchemy.select(Author), engine, engine.url, Author.books, Author, session.connection(), sqlalchemy.inspect(book),
-            sqlalchemy.make_url(f"postgresql://u:{SECRET}@h/d"), sqlalchemy.create_engine(f"sqlite://u:{SECRET}@/x") if False else engine,
+            sqlalchemy.make_url(f"postgresql://u:{SECRET}@h/d"),
         ]  # fmt: skip
         sqlalchemy.event.listen(engine, "before_cursor_execute", lambda *a: queries.append(a[2]))
         texts = [text for value in values for text in look_at(value)]

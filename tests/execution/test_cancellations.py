@@ -1,4 +1,4 @@
-"""Cancellations, timeouts and task groups in contained code: as in guarded code."""
+"""Cancellations, timeouts and task groups: as in guarded code; one that the code causes is a mistake of the model."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import traceback
 from typing import Any
 
 import pytest
+from playing import carry_out
 
 import njrt
 from njrt.testing import run
-
-pytestmark = pytest.mark.usefixtures("contained")
 
 CASES = [
     "async with asyncio.timeout(60): out = await wait(0)",
@@ -55,12 +54,14 @@ async def run_case(code: str, policy: Any) -> tuple[Any, ...]:
             return "raised", type(error).__name__
 
 
+@pytest.mark.usefixtures("contained")
 @pytest.mark.parametrize("code", CASES)
 def test_tasks_end_as_in_guarded_code(code: str) -> None:
     outcomes = [asyncio.run(run_case(code, policy)) for policy in ("guarded", "contained")]
     assert outcomes[0] == outcomes[1]
 
 
+@pytest.mark.usefixtures("contained")
 def test_a_cancellation_from_outside_leaves_the_block() -> None:
     seen: list[Any] = []
 
@@ -72,14 +73,10 @@ def test_a_cancellation_from_outside_leaves_the_block() -> None:
             finally:
                 seen.append("left")
 
-        async def block() -> None:
-            await njrt.arun(
-                "natural\nUse <wait>.", lambda: (wait,), at="case.njpy:1", policy="contained"
-            )
-
         code = "try: await wait()\nexcept BaseException: await wait()"
-        with njrt.using(model=njrt.Scripted([run(code, done=True)])):
-            task = asyncio.create_task(block())
+        with njrt.using(model=njrt.Scripted([run(code, done=True)]), policy="contained"):
+            block = njrt.arun("natural\nUse <wait>.", lambda: (wait,), at="case.njpy:1")
+            task = asyncio.create_task(block)
             while "waiting" not in seen:
                 await asyncio.sleep(0.01)
             task.cancel()
@@ -102,15 +99,57 @@ def test_raise_from_none_hides_the_context(code: str, shown: bool | None) -> Non
     def fail() -> None:
         raise ValueError("inner")
 
-    def block() -> None:
-        njrt.run("natural\nUse <fail>; raise.", lambda: (fail,), at="case.njpy:1", policy="guarded")
-
-    model = njrt.Scripted([run(code, done=True)])
-    with njrt.using(model=model), pytest.raises((KeyError, ValueError)) as caught:
-        block()
+    with pytest.raises((KeyError, ValueError)) as caught:
+        carry_out(code, fail=fail)
     assert caught.value.__suppress_context__ is not shown or shown is None
     text = "".join(traceback.format_exception(caught.value))
     if shown is not None:
         assert ("During handling" in text) is shown
     else:
         assert caught.value.__suppress_context__
+
+
+OF_SYNC_CODE = [
+    "raise asyncio.CancelledError()",
+    "raise asyncio.CancelledError",
+    "cancelled()",
+    "try:\n    1 / 0\nexcept ZeroDivisionError:\n    cancelled()",
+    "try:\n    cancelled()\nfinally:\n    xs.append(1)",
+    "raise BaseExceptionGroup('two', [asyncio.CancelledError(), asyncio.CancelledError()])",
+]
+OF_ASYNC_CODE = [
+    *OF_SYNC_CODE,
+    "task = asyncio.create_task(asyncio.sleep(60))\ntask.cancel()\nawait task",
+    "future = asyncio.ensure_future(asyncio.sleep(60))\nfuture.cancel()\nawait asyncio.gather(future)",
+]
+
+
+def cancelled() -> None:
+    raise asyncio.CancelledError("of the program's function")
+
+
+CODES = [*((code, False) for code in OF_SYNC_CODE), *((code, True) for code in OF_ASYNC_CODE)]
+
+
+@pytest.mark.parametrize(("code", "is_async"), CODES)
+def test_a_cancellation_of_the_code_is_a_mistake(code: str, is_async: bool, policy: Any) -> None:
+    named: Any = {"is_async": is_async, "xs": (xs := []), "cancelled": cancelled}
+    told = carry_out(f"import asyncio\n{code}", policy, then="xs.append(2)", **named)
+    assert xs[-1] == 2
+    assert "CancelledError" in told
+
+
+def test_the_programs_own_cancellation_can_be_raised_again() -> None:
+    own = asyncio.CancelledError("the program's")
+
+    def handle() -> None:
+        try:
+            raise own
+        except asyncio.CancelledError:
+            if njrt.run("natural\nRaise it again.", lambda: (), at="a.njpy:1"):
+                raise
+
+    model = njrt.Scripted([run("raise", done=True)])
+    with njrt.using(model=model), pytest.raises(asyncio.CancelledError) as raised:
+        handle()
+    assert raised.value is own
