@@ -22,7 +22,7 @@ from njc.compiler.frontend.source import SourceFile
 from njc.project.config import Project
 from njc.static.load import load_code
 from njrt.block.session.settings import using
-from njrt.data.options import Options
+from njrt.data.options import NO_OPTIONS, Options
 from njrt.messages import Request, ToolMessage, UserMessage
 from njrt.testing import Said, Scripted, run
 
@@ -80,6 +80,13 @@ class Program:
     def told(self) -> list[str]:
         """What the model was told, in order: the openings, the results of its calls."""
         return told(self.model)
+
+
+class PlainProgram(Program):
+    """A compiled module whose project sets no options: what a block may do is as its prompt says."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, project=NO_OPTIONS)
 
 
 def told(model: Scripted) -> list[str]:

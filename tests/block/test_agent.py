@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from programs import Program, ended_by
+from programs import PlainProgram, Program, ended_by
 
 from case_programs import read_program
 from njrt.block.agent.conversation import MAX_REPEATS, Conversation, converse
@@ -287,10 +287,7 @@ TYPED = Program('''
 ''')
 
 
-LOOPING = Program(
-    read_program("agent_looping"),
-    project=Options(),
-)
+LOOPING = PlainProgram(read_program("agent_looping"))
 
 
 @pytest.mark.parametrize("reasoning", ["none", "text", "ask"])

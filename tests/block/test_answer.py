@@ -7,18 +7,14 @@ import json
 from typing import Any
 
 import pytest
-from programs import Program
+from programs import PlainProgram, Program
 
 import njrt
 from case_programs import read_program
-from njrt.data.options import Options
 from njrt.messages import ModelMessage, Reply, ToolCall, ToolMessage, UserMessage
 from njrt.testing import Scripted, run
 
-PROGRAM = Program(
-    read_program("answer"),
-    project=Options(),
-)  # fmt: skip
+PROGRAM = PlainProgram(read_program("answer"))
 
 
 def call(name: str, *arguments: Any, says: list[Any], **settings: Any) -> Any:
@@ -26,16 +22,13 @@ def call(name: str, *arguments: Any, says: list[Any], **settings: Any) -> Any:
 
 
 def test_the_model_reads_instruction_values_and_form() -> None:
-    program = Program(
-        '''
+    program = PlainProgram('''
         from typing import Literal
         ticket = "Where is it?"
         """natural(effects="answer")
         Put into <:team: Literal["billing", "shipping"]> the team that should answer <ticket>.
         """
-    ''',
-        project=Options(),
-    )
+    ''')
     assert program.load([{"team": "shipping"}])["team"] == "shipping"
     (request,) = program.model.requests
     assert request.messages[0].text == (
@@ -51,17 +44,14 @@ def test_the_model_reads_instruction_values_and_form() -> None:
 
 
 def test_an_output_that_the_text_also_reads_is_shown_with_its_value() -> None:
-    program = Program(
-        '''
+    program = PlainProgram('''
         def double(n: int, m: int, k: int):
             for _ in range(2):
                 """natural
                 Put into <:n: int> twice <n>, into <:m: int> twice <k>, and a number below <other> into <:other: int>.
                 """
             return n
-    ''',
-        project=Options(),
-    )
+    ''')
     replies = [{"n": n, "m": 6, "other": n + 1} for n in (14, 28)]
     assert program.call("double", 7, 5, 3, says=replies) == 28
     shown = [request.messages[0].text.split("---\n")[1] for request in program.model.requests]
@@ -293,8 +283,7 @@ def test_a_cut_off_reply_is_asked_again() -> None:
 
 
 def test_names_are_shown_with_their_meaning_and_exceptions_last() -> None:
-    program = Program(
-        """
+    program = PlainProgram("""
         from enum import Enum
 
         class Kind(Enum):
@@ -308,9 +297,7 @@ def test_names_are_shown_with_their_meaning_and_exceptions_last() -> None:
         '''natural(effects="answer")
         Find the <:kind: Kind> of <text>, or raise <NoneFits>.
         '''
-        """,
-        project=Options(),
-    )
+        """)
     assert program.load([{"kind": "ORDER"}])["kind"].name == "ORDER"
     opening = program.model.requests[0].messages[0]
     assert isinstance(opening, UserMessage)
@@ -324,17 +311,14 @@ def test_names_are_shown_with_their_meaning_and_exceptions_last() -> None:
 @pytest.mark.parametrize("fields", [3, 30])
 def test_a_long_form_stands_before_the_values(fields: int) -> None:
     names = [f"property_{number}" for number in range(fields)]
-    program = Program(
-        f"""
+    program = PlainProgram(f"""
         from dataclasses import make_dataclass
         Kind = make_dataclass("Kind", [(name, str) for name in {names}])
         words = "A chair, please."
         '''natural(effects="answer")
         Read <words> as a <:kind: Kind>.
         '''
-        """,
-        project=Options(),
-    )
+        """)
     program.load([{"kind": dict.fromkeys(names, "x")}])
     *before, last = program.model.requests[0].messages[0].text.splitlines()
     value = "words = 'A chair, please.'"
@@ -349,10 +333,7 @@ def test_a_long_form_stands_before_the_values(fields: int) -> None:
 
 # ── names, exceptions and types that are special ─────────────────────────────────────────────────
 
-SPECIAL = Program(
-    read_program("answer_special"),
-    project=Options(),
-)  # fmt: skip
+SPECIAL = PlainProgram(read_program("answer_special"))
 
 
 def test_an_output_may_be_named_as_the_request_for_code_is() -> None:
@@ -440,10 +421,7 @@ def test_calls_in_place_of_data_are_answered_each(calls: int) -> None:
     assert [result.id for result in last.results] == [f"c{n}" for n in range(calls)]
 
 
-PICKY = Program(
-    read_program("answer_picky"),
-    project=Options(),
-)
+PICKY = PlainProgram(read_program("answer_picky"))
 
 
 def test_a_value_that_a_validator_has_changed_is_not_validated_again() -> None:

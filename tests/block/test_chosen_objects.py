@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from programs import Program, told
+from programs import PlainProgram, told
 
 import njrt
-from njrt.data.options import Options
 from njrt.testing import Scripted, run
 
 CLASSES = {
@@ -110,7 +109,7 @@ class Shop:
     """A program with one class and one block that chooses, and what its model was told."""
 
     def __init__(self, kind: str, output: str = "Item", items: str = "Sequence[Item]") -> None:
-        program = Program(HEAD + CLASSES[kind] + CHOOSE % (items, output), project=Options())
+        program = PlainProgram(HEAD + CLASSES[kind] + CHOOSE % (items, output))
         self.names = program.load()
         self.apple = self.names["make"]("apple", 1.25)
         self.fries = self.names["make"]("fries", 3.0)
@@ -219,10 +218,7 @@ def test_numbers_that_could_be_values_need_code() -> None:
         shop.choose([shop.apple], authority="strict")
 
 
-OTHERS = Program(
-    HEAD
-    + CLASSES["frozen"]
-    + '''
+OTHERS = PlainProgram(HEAD + CLASSES["frozen"] + '''
         @dataclass
         class Line:
             item: Item
@@ -260,9 +256,7 @@ OTHERS = Program(
             return item
 
         make, square = Item, Square
-''',
-    project=Options(),
-)  # fmt: skip
+''')  # fmt: skip
 
 
 def call(name: str, *arguments: Any, says: list[Any]) -> Any:
@@ -303,18 +297,13 @@ def test_without_objects_of_its_class_an_output_is_made() -> None:
 
 
 def test_a_hidden_object_cannot_be_chosen() -> None:
-    program = Program(
-        HEAD
-        + CLASSES["frozen"]
-        + '''
+    program = PlainProgram(HEAD + CLASSES["frozen"] + '''
         def choose(secret_items: Sequence[Item], items: Sequence[Item]):
             """natural
             Put the best of <secret_items> and <items> into <:b: Item>.
             """
             return b
-    ''',
-        project=Options(),
-    )  # fmt: skip
+    ''')  # fmt: skip
     names = program.load()
     hidden, shown = names["Item"]("a", 1), names["Item"]("b", 2)
     model = Scripted([{"b": 2}, {"b": 1}])

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import pytest
-from programs import Program
+from programs import PlainProgram, Program
 from pydantic import Field
 
 import njrt
 from njrt.data.decisions import Accept, PendingEffect, Reject
-from njrt.data.options import Options
 from njrt.effects import BindOutputs
 from njrt.errors import ConfigurationError, RecordingMismatchError
 from njrt.guests.approval.terminal import Approval
@@ -256,7 +255,7 @@ def load(name: str, **options: Any) -> Program:
     given = ", ".join(f"{option}={value!r}" for option, value in options.items())
     text = PROGRAMS[name].replace("{options}", f"({given})" if given else "")
     text = text.replace("{more}", f", {given}" if given else "")
-    return Program(HEAD + text, project=Options())
+    return PlainProgram(HEAD + text)
 
 
 DECIDED: list[tuple[str, list[Any], Any]] = [
@@ -362,7 +361,7 @@ def test_a_decision_that_breaks_an_assert_is_asked_in_json() -> None:
 
 def test_async_blocks_decide() -> None:
     text = PROGRAMS["topic"].replace("{options}", "(decide=True)")
-    function = Program(HEAD + text.replace("def f", "async def f"), project=Options()).load()["f"]
+    function = PlainProgram(HEAD + text.replace("def f", "async def f")).load()["f"]
     with njrt.using(model=Scripted([{"food": 1}])):
         assert asyncio.run(function("x")) == "food"
 
