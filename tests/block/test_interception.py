@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +31,7 @@ from njrt.effects import (
 from njrt.events import Event, Performed
 from njrt.log.listeners import add_listener
 from njrt.testing import Said, run
-from waiting import HANG_SECONDS
+from waiting import HANG_SECONDS, run_threads
 
 Log = list[tuple[str, str, Effect]]
 """What happened, in order: ("shown" or "performed", run, effect)."""
@@ -237,9 +236,7 @@ def test_a_rejected_question_in_the_code_of_a_block_reaches_the_model() -> None:
 
 def test_blocks_of_other_threads_are_shown() -> None:
     with logged() as log, njrt.using(model=njrt.Scripted([run("y = 4", done=True)])):
-        thread = threading.Thread(target=njrt.carry(sync_block), args=("direct",))
-        thread.start()
-        thread.join(HANG_SECONDS)
+        run_threads(njrt.carry(lambda: sync_block("direct")))
     assert len(check_each_shown_once(log)) == 1
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from typing import Any
 
 import pytest
-from programs import Program
+from programs import PlainProgram
 
 import njrt
 from case_programs import read_program
-from njrt.data.options import NO_OPTIONS
 from njrt.effects import Perform
 from njrt.errors import ConfigurationError, PolicyError
 from njrt.interface import Handling, Interface, Run
 from njrt.testing import Scripted, call, run
+from waiting import run_threads
 
 NOTES: list[str] = []
 
@@ -33,10 +32,7 @@ def run_code(code: str) -> Run:
 
 NOTING = Interface("noting", [note])
 CODING = Interface("coding", [run_code])
-PROGRAM = Program(
-    read_program("interface_around_blocks"),
-    project=NO_OPTIONS,
-)
+PROGRAM = PlainProgram(read_program("interface_around_blocks"))
 
 BLOCKS: list[tuple[str, Any, dict[str, Any], Any]] = [
     ("answers", "hi", {"mood": "calm"}, "calm"),
@@ -139,10 +135,7 @@ def test_it_holds_in_coroutines_generators_and_carried_threads() -> None:
     with njrt.using(model=model, interface=NOTING):
         found.append(asyncio.run(program["waits"]("hi")))
         found += program["gives"](["a", "b"])
-        answer = njrt.carry(lambda: found.append(program["answers"]("hi")))
-        thread = threading.Thread(target=answer)
-        thread.start()
-        thread.join()
+        run_threads(njrt.carry(lambda: found.append(program["answers"]("hi"))))
     assert found == ["note"] * 4
 
 

@@ -8,7 +8,6 @@ import logging
 import random
 import subprocess
 import sys
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,6 +53,7 @@ from njrt.messages import (
     UserMessage,
 )
 from processes import run_python
+from waiting import run_threads
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
 CALL = ToolCall("c1", "run", {"code": "total = f()", "done": True}, "{}")
@@ -238,19 +238,14 @@ def test_a_watch_sees_tasks_and_threads_inside_it() -> None:
 
     with watch() as seen:
         asyncio.run(tasks())
-        work = njrt.carry(lambda: tell(record_event, run_of("thread")))
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
+        run_threads(njrt.carry(lambda: tell(record_event, run_of("thread"))))
     assert sorted(run.id for run in seen.runs) == [*(f"task {n}" for n in range(5)), "thread"]
     assert all(len(run.calls) == 2 for run in seen.runs)
 
 
 def test_the_last_run_is_that_of_this_thread() -> None:
     tell(record_event, run_of("ours"))
-    thread = threading.Thread(target=lambda: tell(record_event, run_of("theirs")))
-    thread.start()
-    thread.join()
+    run_threads(lambda: tell(record_event, run_of("theirs")))
     run = last_run()
     assert run is not None
     assert run.id == "ours"

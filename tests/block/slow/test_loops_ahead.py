@@ -23,6 +23,7 @@ from njrt.errors import CallLimitError, ModelError
 from njrt.log.accounts import Totals
 from njrt.models.network import close_network
 from openai_server import KEY, OpenAIServer, decides, says
+from waiting import run_threads
 
 
 class Echo(OpenAIServer):
@@ -352,11 +353,7 @@ def test_two_threads_have_loops_of_their_own() -> None:
         found[start] = program["f"](list(range(start, start + 12)))
 
     with serve() as server:
-        threads = [threading.Thread(target=work, args=[start]) for start in (0, 100)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(timeout=30)
+        run_threads(lambda: work(0), lambda: work(100))
         assert len(server.items) == 24
     assert found == {it: [str(n) for n in range(it, it + 12)] for it in (0, 100)}
 

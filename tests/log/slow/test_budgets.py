@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import threading
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,7 +35,7 @@ from njrt.models.model import LayeredModel
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 from njrt.stores import Store
 from njrt.testing import Scripted
-from waiting import HANG_SECONDS
+from waiting import run_threads
 
 REQUEST = Request("Answer.", (UserMessage("How many?"),), max_reply_tokens=100, timeout=5.0)
 
@@ -514,10 +513,6 @@ def test_threads_share_a_budget(ledger: Store) -> None:
             except BudgetError:
                 time.sleep(0.001)
 
-    threads = [threading.Thread(target=work) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(HANG_SECONDS)
+    run_threads(*[work] * 6)
     assert model.calls * 300 == read_only_account(ledger).tokens
     assert 10_000 <= model.calls * 300 < 10_000 + 6 * 300

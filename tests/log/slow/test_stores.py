@@ -21,7 +21,7 @@ from njrt.errors import ConfigurationError, DamagedStoreError, StoreError
 from njrt.log.open_store import hide_password, make_store_url, open_store
 from njrt.log.sqlite_store import MemoryStore, SqliteStore
 from njrt.stores import Store, make_store_key, split_store_key, update
-from waiting import HANG_SECONDS, wait_until
+from waiting import HANG_SECONDS, run_threads, wait_until
 
 KINDS = ("memory", "sqlite", "redis")
 SHARED = KINDS[1:]
@@ -302,11 +302,7 @@ def test_no_change_of_many_threads_is_lost(store: Store) -> None:
             update(store, "counter", lambda text: str(int(text or 0) + 1))
             add_line(store, "line")
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(HANG_SECONDS)
+    run_threads(*[work] * 4)
     assert (store.get("counter"), len(read_lines(store))) == ("80", 80)
 
 
