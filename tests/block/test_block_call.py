@@ -66,6 +66,7 @@ def block(**arguments: Any) -> int:
     [
         ({"write": "y"}, "q:1: unknown option `write`"),
         ({"write": ["y"]}, "q:1: unknown option `write`"),
+        ({"max_calls": 0}, "q:1: option `max_calls` must be a whole number from 1, not 0"),
         ({"max_calls": True}, "q:1: option `max_calls` must be a whole number from 1, not True"),
         ({"max_calls": [1]}, r"q:1: option `max_calls` must be a whole number from 1, not \[1\]"),
         ({"project": {"max_cals": 1}}, "did you mean `max_calls`"),
@@ -74,10 +75,11 @@ def block(**arguments: Any) -> int:
         ({"interface": None}, "q:1: interface= takes an njrt.Interface, not NoneType"),
     ],
 )
-def test_a_wrong_argument_is_an_error_with_the_place(
+def test_a_wrong_argument_is_an_error_with_the_place_each_time(
     arguments: dict[str, Any], problem: str
 ) -> None:
-    assert block(max_calls=1) == 1
-    with pytest.raises(njrt.ConfigurationError, match=problem):
-        block(**arguments)
+    for _ in range(2):
+        assert block(max_calls=1) == 1
+        with pytest.raises(njrt.ConfigurationError, match=problem):
+            block(**arguments)
     assert block(max_calls=1) == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import os
 import pickle
 import re
@@ -101,15 +100,6 @@ def test_protocol(tmp_path: Path) -> None:
         assert "tools" not in server.seen[0].body
 
 
-def test_record_and_replay_without_a_model(place: Place, server: OpenAIServer) -> None:
-    place.prints(2, 4, 4, **at(server, NJC_RECORD="once:kept.jsonl"))
-    recorded = (place.folder / "kept.jsonl").read_text()
-    assert len(server.seen) == 3
-    place.prints(2, 4, 4, NJC_RECORD="none:kept.jsonl")
-    assert (place.folder / "kept.jsonl").read_text() == recorded
-    assert len(server.seen) == 3
-
-
 def test_a_recording_has_a_name_of_its_own(place: Place) -> None:
     assert "recordings/prog.jsonl" in place.run(NJC_RECORD="none").stderr
 
@@ -122,15 +112,6 @@ def test_cache(place: Place, server: OpenAIServer) -> None:
     assert (place.folder / "cache" / "njc" / "replies.sqlite3").is_file()
     place.prints(2, 4, 4, **at(server, NJC_CACHE="off"))
     assert len(server.seen) == 5
-
-
-def test_trace(place: Place, server: OpenAIServer) -> None:
-    place.prints(2, 4, 4, **at(server, NJC_TRACE="out/trace.jsonl"))
-    lines = (place.folder / "out" / "trace.jsonl").read_text().splitlines()
-    events = [json.loads(line) for line in lines]
-    kinds = ["began", "asked", "replied", "performed", "ended"]
-    assert [event["event"] for event in events] == kinds * 3
-    assert {event["place"] for event in events if event["event"] == "began"} == {"prog.njpy:3"}
 
 
 MOVING = read_program("settings_moving")
@@ -209,13 +190,6 @@ def test_every_option_has_its_variable(monkeypatch: pytest.MonkeyPatch, name: st
             chosen()
 
 
-def test_a_limit_of_the_environment_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NJC_MAX_CALLS", "2")
-    program = Program(SILENT)
-    with pytest.raises(njrt.CallLimitError, match="2 model calls"):
-        program.call("double", 1, says=lambda _: run("x"))
-
-
 def test_options_on_the_block_and_in_the_file_reach_the_runtime() -> None:
     program = Program('''
         # njc: max_calls=2, temperature=0.5
@@ -237,23 +211,6 @@ def test_options_on_the_block_and_in_the_file_reach_the_runtime() -> None:
             program.call(function, 1, says=lambda _: run("x"))
         assert len(program.model.requests) == calls_allowed
         assert program.model.requests[0].temperature == 0.5
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"max_calls": 0}, "x:1: option `max_calls` must be a whole number from 1, not 0"),
-        ({"max_calls": True}, "must be a whole number from 1, not True"),
-        ({"max_cals": 3}, "unknown option `max_cals`; did you mean `max_calls`?"),
-        ({"model": ["a"]}, "option `model` must be a string, not ['a']"),
-    ],
-)
-def test_wrong_options_are_refused_each_time(options: dict[str, Any], message: str) -> None:
-    resolve_options(freeze_options({"max_calls": 1}), (), NO_SETTINGS.options, "x:1")
-    for _ in range(2):
-        with pytest.raises(ConfigurationError) as caught:
-            resolve_options(freeze_options(options), (), NO_SETTINGS.options, "x:1")
-        assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("option", [{"jumps": "all"}, {"fallback": "live"}])
