@@ -23,6 +23,7 @@ from njc.project.config import Project
 from njc.static.load import load_code
 from njrt.block.session.settings import using
 from njrt.data.options import NO_OPTIONS, Options
+from njrt.log.accounts import RunAccount, last_run
 from njrt.messages import Request, ToolMessage, UserMessage
 from njrt.testing import Said, Scripted, run
 
@@ -32,6 +33,13 @@ Script = Iterable[Said] | Callable[[Request], Said]
 def ended_by(*codes: str) -> list[Said]:
     """Replies that each run their code and end a block."""
     return [run(code, done=True) for code in codes]
+
+
+def get_last_run() -> RunAccount:
+    """Return the account of the last run in this thread, of which there must be one."""
+    run = last_run()
+    assert run is not None
+    return run
 
 
 def load(text: str, folder: Path, project: Project | None = None) -> dict[str, Any]:
