@@ -18,7 +18,6 @@ from programs import Program, ended_by
 import njrt
 from case_programs import read_program
 from njrt.block.session.settings import (
-    NO_SETTINGS,
     freeze_options,
     get_settings,
     read_environment,
@@ -213,7 +212,7 @@ def test_options_on_the_block_and_in_the_file_reach_the_runtime() -> None:
         assert program.model.requests[0].temperature == 0.5
 
 
-@pytest.mark.parametrize("option", [{"jumps": "all"}, {"fallback": "live"}])
+@pytest.mark.parametrize("option", [{"jumps": "all"}, {"fallback": "live"}, {"mode": "static"}])
 def test_options_of_the_build_are_refused_by_using(option: dict[str, str]) -> None:
     (name,) = option
     message = f"the option `{name}` counts when a program is compiled"
@@ -336,19 +335,6 @@ async def agenerate() -> Any:
 def test_no_function_that_runs_later_is_decorated(name: str, function: Any) -> None:
     with pytest.raises(njrt.ConfigurationError, match=rf"write `with njrt\.{name}"):
         getattr(njrt, name)()(function)
-
-
-def test_using_holds_inside_and_nests(tmp_path: Path) -> None:
-    program = Program(SILENT)
-    double = program.load()["double"]
-    outer, inner = Scripted(ended_by("y = 1", "y = 3")), Scripted(ended_by("y = 2"))
-    with njrt.using(model=outer, trace=tmp_path / "trace.jsonl"):
-        first = double(0)
-        with njrt.using(model=inner):
-            second = double(0)
-        assert [first, second, double(0)] == [1, 2, 3]
-    assert (tmp_path / "trace.jsonl").read_text().count('"began"') == 3
-    assert get_settings() is NO_SETTINGS
 
 
 def test_an_environment_that_records_leaves_scripted_models_alone(
