@@ -249,22 +249,6 @@ def test_equal_mistakes_end_the_block(code: str) -> None:
     assert len(played.requests) == MAX_REPEATS + 1
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "```python\ny = x * 2\n```",
-        "I double it:\n```py\ny = x * 2\n```\nThat is all.",
-        "y = x * 2",
-        '```json\n{"name": "run", "arguments": {"code": "y = x * 2", "done": true}}\n```',
-    ],
-)
-def test_the_text_protocol(text: str) -> None:
-    played = Played("text")
-    assert played.say(reply(text=text)) == Completed()
-    assert played.scope.read_value("y") == 6
-    assert played.requests[0].tools == ()
-
-
 def test_the_text_protocol_answers_in_text() -> None:
     played = Played("text")
     played.say(reply(text="```python\n# look\nx\n```"))
@@ -276,6 +260,9 @@ def test_the_text_protocol_answers_in_text() -> None:
     assert played.last == UserMessage(
         "Nothing was carried out: your reply holds no code. Now answer with one ```python block."
     )
+    assert played.say(reply(text="```python\ny = x * 2\n```")) == Completed()
+    assert played.scope.read_value("y") == 6
+    assert {request.tools for request in played.requests} == {()}
 
 
 TYPED = Program('''
