@@ -10,25 +10,11 @@ import pytest
 
 import njrt
 from njrt.block.session.block_call import NO_INTERFACE, read_arguments
-from njrt.execution.scope.names import DeclaredNames
 from njrt.testing import run
 
 
 def read(**arguments: Any) -> Any:
     return read_arguments("a.njpy:1", False, lambda: (), arguments)
-
-
-def test_a_record_is_made_once_for_each_place_and_its_arguments() -> None:
-    arguments = {"writes": "x", "ensures": ["x > 1"], "project": {"max_calls": 2}, "model": "m"}
-    first, _ = read(**arguments)
-    assert read(**{**arguments, "ensures": ["x > 1"]})[0] is first
-    assert (first.names, first.ensures) == (DeclaredNames("a.njpy:1", "x"), ("x > 1",))
-    assert first.options == (("model", "m", str),)
-    assert first.project == (("max_calls", 2, int),)
-    for changed in ({"writes": "y"}, {"ensures": []}, {"project": {}}, {"model": "n"}):
-        assert read(**{**arguments, **changed})[0] is not first
-    asynchronous, _ = read_arguments("a.njpy:1", True, lambda: (), arguments)
-    assert (first.is_async, asynchronous.is_async) == (False, True)
 
 
 def test_the_arguments_of_a_run_are_not_part_of_the_record() -> None:

@@ -354,25 +354,6 @@ def test_an_approval_of_another_thread_is_none_of_ours(way: Callable[[Work], Non
     assert set(seen) == {"yes"}
 
 
-def test_an_approval_of_another_task_is_none_of_ours() -> None:
-    async def hold(inside: asyncio.Event, over: asyncio.Event) -> None:
-        with njrt.using(intercept=lambda pending: njrt.Reject("mine")):
-            inside.set()
-            await over.wait()
-
-    async def main() -> str:
-        inside, over = asyncio.Event(), asyncio.Event()
-        holding = asyncio.create_task(hold(inside, over))
-        await inside.wait()
-        answer = await njrt.allm("Is it?")
-        over.set()
-        await holding
-        return str(answer)
-
-    with njrt.using(model=njrt.Scripted(["yes"])):
-        assert asyncio.run(main()) == "yes"
-
-
 def test_a_worker_that_was_carried_before_is_outside_of_later_approvals() -> None:
     go = threading.Event()
     seen: list[str] = []

@@ -89,9 +89,10 @@ def serve(
         yield server
 
 
-def write_loop(*more: str) -> str:
-    """Return a program that collects what its block finds, with lines after that."""
-    lines = "".join(f"        {line}\n" for line in ("BLOCK", "found.append(topic)", *more))
+def write_loop(*more: str, before: tuple[str, ...] = ()) -> str:
+    """Return a program that collects what its block finds, with lines before and after that."""
+    body = (*before, "BLOCK", "found.append(topic)", *more)
+    lines = "".join(f"        {line}\n" for line in body)
     return f"def f(items):\n    found = []\n    for item in items:\n{lines}    return found\n"
 
 
@@ -177,16 +178,7 @@ def f(items):
         boxes[-1].append(len(found))
     return found
 """,
-    "items are skipped": """
-def f(items):
-    found = []
-    for item in items:
-        if item % 3:
-            continue
-        BLOCK
-        found.append(topic)
-    return found
-""",
+    "items are skipped": write_loop(before=("if item % 3: continue",)),
     "nested loops": """
 def f(items):
     found = []
