@@ -275,61 +275,40 @@ def test_a_program_with_mistakes_is_shown(here: BatchWorkplace) -> None:
 # ── files ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def link_rows() -> None:
-    Path("out.jsonl").hardlink_to("rows.jsonl")
+OUT, ROWS_FILE = Path("out.jsonl"), Path("rows.jsonl")
 
 
-def link_to_program() -> None:
-    Path("out.jsonl").symlink_to("plain.py")
+def replace_rows(make: Callable[[Path], object]) -> None:
+    """Put something else in the place of the file of rows."""
+    ROWS_FILE.unlink()
+    make(ROWS_FILE)
 
 
-def pipe_out() -> None:
-    os.mkfifo("out.jsonl")
+UNUSABLE: dict[str, tuple[Callable[[], object], str]] = {
+    "linked to the rows": (
+        lambda: OUT.hardlink_to(ROWS_FILE),
+        "out.jsonl is an input of this command",
+    ),
+    "linked to the program": (
+        lambda: OUT.symlink_to("plain.py"),
+        "out.jsonl is an input of this command",
+    ),
+    "a pipe out": (lambda: os.mkfifo(OUT), "out.jsonl is not a regular file"),
+    "a device": (lambda: OUT.symlink_to("/dev/null"), "out.jsonl is not a regular file"),
+    "a pipe of rows": (lambda: replace_rows(os.mkfifo), "rows.jsonl is not a regular file"),
+    "a folder of rows": (lambda: replace_rows(Path.mkdir), "File 'rows.jsonl' is a directory"),
+    "a folder out": (OUT.mkdir, "File 'out.jsonl' is a directory"),
+    "other results": (
+        lambda: OUT.write_text('{"index": 0, "result": 1}\n'),
+        "out.jsonl, line 1: not a result of `njc batch`; name another file",
+    ),
+    "no rows": (ROWS_FILE.unlink, "cannot read rows.jsonl: No such file or directory"),
+}
 
 
-def device_out() -> None:
-    Path("out.jsonl").symlink_to("/dev/null")
-
-
-def pipe_rows() -> None:
-    Path("rows.jsonl").unlink()
-    os.mkfifo("rows.jsonl")
-
-
-def folder_as_rows() -> None:
-    Path("rows.jsonl").unlink()
-    Path("rows.jsonl").mkdir()
-
-
-def folder_as_out() -> None:
-    Path("out.jsonl").mkdir()
-
-
-def other_results() -> None:
-    Path("out.jsonl").write_text('{"index": 0, "result": 1}\n')
-
-
-def no_rows() -> None:
-    Path("rows.jsonl").unlink()
-
-
-@pytest.mark.parametrize(
-    ("prepare", "message"),
-    [
-        (link_rows, "out.jsonl is an input of this command"),
-        (link_to_program, "out.jsonl is an input of this command"),
-        (pipe_out, "out.jsonl is not a regular file"),
-        (device_out, "out.jsonl is not a regular file"),
-        (pipe_rows, "rows.jsonl is not a regular file"),
-        (folder_as_rows, "File 'rows.jsonl' is a directory"),
-        (folder_as_out, "File 'out.jsonl' is a directory"),
-        (other_results, "out.jsonl, line 1: not a result of `njc batch`; name another file"),
-        (no_rows, "cannot read rows.jsonl: No such file or directory"),
-    ],
-)
-def test_files_that_cannot_be_used_are_refused_and_kept(
-    here: BatchWorkplace, prepare: Callable[[], None], message: str
-) -> None:
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_files_that_cannot_be_used_are_refused_and_kept(here: BatchWorkplace, name: str) -> None:
+    prepare, message = UNUSABLE[name]
     here.write_rows([{"value": 1}])
     prepare()
     before = list_files()
