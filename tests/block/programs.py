@@ -13,7 +13,8 @@ program.call("f", 2, says=[run("y = x * 2", done=True)])        4
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -80,10 +81,16 @@ class Program:
 
     def call(self, name: str, *arguments: Any, says: Script, **settings: Any) -> Any:
         """Call a function of the module, whose top level holds no blocks."""
-        function = self.load()[name]
+        with self.saying(says, **settings) as names:
+            return names[name](*arguments)
+
+    @contextmanager
+    def saying(self, says: Script, **settings: Any) -> Iterator[dict[str, Any]]:
+        """Yield the variables of the module, and have a model say this to its functions inside."""
+        names = self.load()
         self.model = Scripted(says)
         with using(model=self.model, **settings):
-            return function(*arguments)
+            yield names
 
     def told(self) -> list[str]:
         """What the model was told, in order: the openings, the results of its calls."""

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from programs import PlainProgram, told
+from programs import PlainProgram
 from pydantic import BaseModel, ConfigDict
 
 import njrt
 from njrt.data.media import Image
-from njrt.testing import Scripted, run
+from njrt.testing import run
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 
@@ -288,17 +288,14 @@ ATTRIBUTES = '''
 )
 def test_the_attributes_that_a_text_names_are_shown(read: str, shown: list[str]) -> None:
     program = PlainProgram(ATTRIBUTES % read)
-    names = program.load()
-    model = Scripted([{"y": True}])
-    with njrt.using(model=model):
+    with program.saying([{"y": True}]) as names:
         names["judge"](names["Order"]("tea"))
-    assert told(model)[0].splitlines()[2:] == [*shown, 'Reply with {"y": true | false}']
+    assert program.told()[0].splitlines()[2:] == [*shown, 'Reply with {"y": true | false}']
 
 
 def test_a_property_fails_in_the_program() -> None:
     program = PlainProgram(ATTRIBUTES % "<order.broken>")
-    names = program.load()
-    with njrt.using(model=Scripted([])), pytest.raises(LookupError, match="no such order"):
+    with program.saying([]) as names, pytest.raises(LookupError, match="no such order"):
         names["judge"](names["Order"]("tea"))
 
 
@@ -315,11 +312,9 @@ def test_a_large_object_is_no_obstacle_to_a_small_attribute() -> None:
                 """
                 return y
     ''')
-    names = program.load()
-    model = Scripted([{"y": True}])
-    with njrt.using(model=model):
+    with program.saying([{"y": True}]) as names:
         assert names["Inbox"]("support", ["mail"] * 100_000).judge()
-    assert "self.name = 'support'\n" in told(model)[0]
+    assert "self.name = 'support'\n" in program.told()[0]
 
 
 # ── classes and enums ────────────────────────────────────────────────────────────────────────────
@@ -385,11 +380,10 @@ def test_the_meanings_of_classes_are_shown(
 ) -> None:
     options = '(effects="answer")' if "Big" in text else ""
     program = PlainProgram(ENUMS % (kind, options, text))
-    names = program.load()
-    model = Scripted([{"raise": "ValueError", "message": "enough"}])
-    with njrt.using(model=model), pytest.raises(ValueError, match="enough"):
+    says = [{"raise": "ValueError", "message": "enough"}]
+    with program.saying(says) as names, pytest.raises(ValueError, match="enough"):
         names["judge"](eval(value, names))
-    opening = told(model)[0]
+    opening = program.told()[0]
     for part in shown:
         assert part in opening if part.startswith(",") else part in opening.splitlines()
     assert opening.count(DOC) <= 1

@@ -260,11 +260,9 @@ OTHERS = PlainProgram(HEAD + CLASSES["frozen"] + '''
 
 
 def call(name: str, *arguments: Any, says: list[Any]) -> Any:
-    names = OTHERS.load()
-    made = [eval(each, names) if isinstance(each, str) else each for each in arguments]
-    model = Scripted(says)
-    with njrt.using(model=model):
-        return names[name](*made), made, told(model)
+    with OTHERS.saying(says) as names:
+        made = [eval(each, names) if isinstance(each, str) else each for each in arguments]
+        return names[name](*made), made, OTHERS.told()
 
 
 def test_an_object_in_a_field_of_a_new_object_is_chosen() -> None:
@@ -304,9 +302,7 @@ def test_a_hidden_object_cannot_be_chosen() -> None:
             """
             return b
     ''')  # fmt: skip
-    names = program.load()
-    hidden, shown = names["Item"]("a", 1), names["Item"]("b", 2)
-    model = Scripted([{"b": 2}, {"b": 1}])
-    with njrt.using(model=model):
+    with program.saying([{"b": 2}, {"b": 1}]) as names:
+        hidden, shown = names["Item"]("a", 1), names["Item"]("b", 2)
         assert names["choose"](([hidden]), [shown]) is shown
-    assert "the numbers are 1 to 1" in told(model)[1]
+    assert "the numbers are 1 to 1" in program.told()[1]

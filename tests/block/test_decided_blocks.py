@@ -359,9 +359,9 @@ def test_a_decision_that_breaks_an_assert_is_asked_in_json() -> None:
 
 def test_async_blocks_decide() -> None:
     text = PROGRAMS["topic"].replace("{options}", "(decide=True)")
-    function = PlainProgram(HEAD + text.replace("def f", "async def f")).load()["f"]
-    with njrt.using(model=Scripted([{"food": 1}])):
-        assert asyncio.run(function("x")) == "food"
+    program = PlainProgram(HEAD + text.replace("def f", "async def f"))
+    with program.saying([{"food": 1}]) as names:
+        assert asyncio.run(names["f"]("x")) == "food"
 
 
 # ── the numbers ──────────────────────────────────────────────────────────────────────────────────
