@@ -36,6 +36,13 @@ def expect(number: int) -> dict[str, object]:
     return {"kind": f"k{number}", "urgency": number}
 
 
+def finish(process: subprocess.Popen[str], code: int = 0) -> str:
+    """Wait for the end of a process; what was printed. The exit code must be `code`."""
+    printed = "".join(process.communicate(timeout=2 * HANG_SECONDS))
+    assert process.returncode == code, printed
+    return printed
+
+
 @dataclass(frozen=True)
 class BatchWorkplace:
     folder: Path
@@ -77,10 +84,7 @@ class BatchWorkplace:
         code: int = 0,
     ) -> str:
         """Run in a process of its own to the end; what was printed. The exit code must be `code`."""
-        process = self.start(*arguments, environ=environ, target=target)
-        printed = "".join(process.communicate(timeout=HANG_SECONDS))
-        assert process.returncode == code, printed
-        return printed
+        return finish(self.start(*arguments, environ=environ, target=target), code)
 
     def batch(
         self,

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from typing import Literal
 
 import njrt
@@ -89,7 +90,23 @@ def look(photo: njrt.Image, others: list[njrt.Image | None] = []):
 
 def numbers() -> Iterator[int]:
     yield 1
+
+
+def note(value):
+    with Path("calls.txt").open("a") as file:
+        file.write(f"{value}\\n")
+    if Path("fails.txt").exists() and value in Path("fails.txt").read_text():
+        raise ValueError(f"no {value}")
+    return value
 """
+
+
+@pytest.fixture
+def here(here: BatchWorkplace) -> BatchWorkplace:
+    """Return a directory with the functions above."""
+    here.write_program(PLAIN, "plain.py")
+    return here
+
 
 # ── rows ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -140,7 +157,6 @@ def check_results(here: BatchWorkplace, *wanted: Any) -> None:
 
 @pytest.mark.parametrize("function", sorted({function for function, *_ in ROWS}))
 def test_rows_give_results_or_errors(here: BatchWorkplace, function: str) -> None:
-    here.write_program(PLAIN, "plain.py")
     cases = [(row, wanted) for name, row, wanted in ROWS if name == function]
     here.write_rows(row for row, _ in cases)
     failed = sum(isinstance(wanted, str) and "Error: " in wanted for _, wanted in cases)
@@ -152,7 +168,6 @@ def test_rows_give_results_or_errors(here: BatchWorkplace, function: str) -> Non
 
 
 def test_blank_lines_and_marks_of_windows_do_not_matter(here: BatchWorkplace) -> None:
-    here.write_program(PLAIN, "plain.py")
     Path("rows.jsonl").write_bytes(
         '\ufeff{"value": 1}\r\n\r\n{"value": 2}\n   \n{"value": '.encode()
     )
@@ -172,7 +187,6 @@ MAILS = [
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.CSV", "rows.txt"])
 def test_columns_of_csv_are_arguments(here: BatchWorkplace, name: str) -> None:
-    here.write_program(PLAIN, "plain.py")
     with open(name, "w", newline="", encoding="utf-8-sig") as file:
         csv.writer(file).writerows([*MAILS, []])
     flags = ("--format", "csv") if name == "rows.txt" else ()
@@ -205,7 +219,6 @@ WRONG_FILES: dict[str, tuple[str, str | bytes, str]] = {
 @pytest.mark.parametrize("name", WRONG_FILES)
 def test_a_file_of_rows_that_cannot_be_read_is_named(here: BatchWorkplace, name: str) -> None:
     file, content, message = WRONG_FILES[name]
-    here.write_program(PLAIN, "plain.py")
     Path(file).write_bytes(content if isinstance(content, bytes) else content.encode())
     assert message in here.batch(rows=file, code=2)
     assert sorted(os.listdir()) == sorted(
@@ -214,7 +227,6 @@ def test_a_file_of_rows_that_cannot_be_read_is_named(here: BatchWorkplace, name:
 
 
 def test_rows_may_name_files(here: BatchWorkplace) -> None:
-    here.write_program(PLAIN, "plain.py")
     Path("photo.png").write_bytes(b"\x89PNG\r\n\x1a\n0000")
     url = "https://shop.example/1.png"
     photos = [
@@ -247,7 +259,6 @@ def test_rows_may_name_files(here: BatchWorkplace) -> None:
     ],
 )
 def test_what_is_no_function_is_refused(here: BatchWorkplace, target: str, message: str) -> None:
-    here.write_program(PLAIN, "plain.py")
     here.write_program("1 / 0", "broken.py")
     here.write_program("raise SystemExit(0)", "leaving.py")
     here.write_rows([{}])
@@ -264,62 +275,40 @@ def test_a_program_with_mistakes_is_shown(here: BatchWorkplace) -> None:
 # ── files ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def link_rows() -> None:
-    Path("out.jsonl").hardlink_to("rows.jsonl")
+OUT, ROWS_FILE = Path("out.jsonl"), Path("rows.jsonl")
 
 
-def link_to_program() -> None:
-    Path("out.jsonl").symlink_to("plain.py")
+def replace_rows(make: Callable[[Path], object]) -> None:
+    """Put something else in the place of the file of rows."""
+    ROWS_FILE.unlink()
+    make(ROWS_FILE)
 
 
-def pipe_out() -> None:
-    os.mkfifo("out.jsonl")
+UNUSABLE: dict[str, tuple[Callable[[], object], str]] = {
+    "linked to the rows": (
+        lambda: OUT.hardlink_to(ROWS_FILE),
+        "out.jsonl is an input of this command",
+    ),
+    "linked to the program": (
+        lambda: OUT.symlink_to("plain.py"),
+        "out.jsonl is an input of this command",
+    ),
+    "a pipe out": (lambda: os.mkfifo(OUT), "out.jsonl is not a regular file"),
+    "a device": (lambda: OUT.symlink_to("/dev/null"), "out.jsonl is not a regular file"),
+    "a pipe of rows": (lambda: replace_rows(os.mkfifo), "rows.jsonl is not a regular file"),
+    "a folder of rows": (lambda: replace_rows(Path.mkdir), "File 'rows.jsonl' is a directory"),
+    "a folder out": (OUT.mkdir, "File 'out.jsonl' is a directory"),
+    "other results": (
+        lambda: OUT.write_text('{"index": 0, "result": 1}\n'),
+        "out.jsonl, line 1: not a result of `njc batch`; name another file",
+    ),
+    "no rows": (ROWS_FILE.unlink, "cannot read rows.jsonl: No such file or directory"),
+}
 
 
-def device_out() -> None:
-    Path("out.jsonl").symlink_to("/dev/null")
-
-
-def pipe_rows() -> None:
-    Path("rows.jsonl").unlink()
-    os.mkfifo("rows.jsonl")
-
-
-def folder_as_rows() -> None:
-    Path("rows.jsonl").unlink()
-    Path("rows.jsonl").mkdir()
-
-
-def folder_as_out() -> None:
-    Path("out.jsonl").mkdir()
-
-
-def other_results() -> None:
-    Path("out.jsonl").write_text('{"index": 0, "result": 1}\n')
-
-
-def no_rows() -> None:
-    Path("rows.jsonl").unlink()
-
-
-@pytest.mark.parametrize(
-    ("prepare", "message"),
-    [
-        (link_rows, "out.jsonl is an input of this command"),
-        (link_to_program, "out.jsonl is an input of this command"),
-        (pipe_out, "out.jsonl is not a regular file"),
-        (device_out, "out.jsonl is not a regular file"),
-        (pipe_rows, "rows.jsonl is not a regular file"),
-        (folder_as_rows, "File 'rows.jsonl' is a directory"),
-        (folder_as_out, "File 'out.jsonl' is a directory"),
-        (other_results, "out.jsonl, line 1: not a result of `njc batch`; name another file"),
-        (no_rows, "cannot read rows.jsonl: No such file or directory"),
-    ],
-)
-def test_files_that_cannot_be_used_are_refused_and_kept(
-    here: BatchWorkplace, prepare: Callable[[], None], message: str
-) -> None:
-    here.write_program(PLAIN, "plain.py")
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_files_that_cannot_be_used_are_refused_and_kept(here: BatchWorkplace, name: str) -> None:
+    prepare, message = UNUSABLE[name]
     here.write_rows([{"value": 1}])
     prepare()
     before = list_files()
@@ -334,7 +323,6 @@ def list_files() -> dict[str, int]:
 
 
 def test_a_link_to_a_file_of_results_stays_a_link(here: BatchWorkplace) -> None:
-    here.write_program(PLAIN, "plain.py")
     here.write_rows([{"value": 1}])
     Path("far.jsonl").touch()
     Path("out.jsonl").symlink_to("far.jsonl")
@@ -344,14 +332,12 @@ def test_a_link_to_a_file_of_results_stays_a_link(here: BatchWorkplace) -> None:
 
 
 def test_results_are_for_their_user_alone(here: BatchWorkplace) -> None:
-    here.write_program(PLAIN, "plain.py")
     here.write_rows([{"value": 1}])
     here.batch()
     assert Path("out.jsonl").stat().st_mode & 0o077 == 0
 
 
 def test_a_program_may_change_the_working_directory(here: BatchWorkplace) -> None:
-    here.write_program(PLAIN, "plain.py")
     here.write_rows({"value": value} for value in ("move", 1, 2))
     here.batch("-j", "1")
     os.chdir(here.folder)
@@ -359,18 +345,6 @@ def test_a_program_may_change_the_working_directory(here: BatchWorkplace) -> Non
 
 
 # ── the same command again ───────────────────────────────────────────────────────────────────────
-
-COUNTED = """\
-from pathlib import Path
-
-
-def note(value):
-    with Path("calls.txt").open("a") as file:
-        file.write(f"{value}\\n")
-    if Path("fails.txt").exists() and value in Path("fails.txt").read_text():
-        raise ValueError(f"no {value}")
-    return value
-"""
 
 
 def read_calls() -> list[str]:
@@ -381,7 +355,6 @@ def read_calls() -> list[str]:
 
 
 def test_only_new_and_changed_rows_are_called_again(here: BatchWorkplace) -> None:
-    here.write_program(COUNTED, "plain.py")
     here.write_rows({"value": value} for value in "abcd")
     here.batch(target="plain.py:note")
     assert read_calls() == ["a", "b", "c", "d"]
@@ -397,22 +370,19 @@ def test_only_new_and_changed_rows_are_called_again(here: BatchWorkplace) -> Non
 
 
 def test_equal_rows_are_rows_of_their_own(here: BatchWorkplace) -> None:
-    here.write_program(COUNTED, "plain.py")
     here.write_rows({"value": value} for value in "aab")
     here.batch(target="plain.py:note")
     assert (read_calls(), len(here.read_results())) == (["a", "a", "b"], 3)
 
 
 def test_renamed_columns_are_other_arguments(here: BatchWorkplace) -> None:
-    here.write_program("def pair(a, b):\n    return [a, b]\n", "plain.py")
-    for head, wanted in (("a,b", ["1", "2"]), ("b,a", ["2", "1"])):
+    for head, wanted in (("a,b", [1, 2, {}]), ("b,a", [2, 1, {}])):
         Path("rows.csv").write_text(f"{head}\n1,2\n")
-        here.batch(target="plain.py:pair", rows="rows.csv")
+        here.batch(target="plain.py:keywords", rows="rows.csv")
         assert [line["result"] for line in here.read_results()] == [wanted]
 
 
 def test_failed_rows_are_called_again_with_retry(here: BatchWorkplace) -> None:
-    here.write_program(COUNTED, "plain.py")
     here.write_rows({"value": value} for value in "abc")
     Path("fails.txt").write_text("bc")
     assert "3 rows, 2 failed" in here.batch(target="plain.py:note", code=1)
@@ -430,7 +400,6 @@ def test_failed_rows_are_called_again_with_retry(here: BatchWorkplace) -> None:
 
 
 def test_a_failed_row_that_is_no_longer_there_does_not_fail_the_batch(here: BatchWorkplace) -> None:
-    here.write_program(COUNTED, "plain.py")
     here.write_rows({"value": value} for value in "ab")
     Path("fails.txt").write_text("b")
     here.batch(target="plain.py:note", code=1)
@@ -440,7 +409,6 @@ def test_a_failed_row_that_is_no_longer_there_does_not_fail_the_batch(here: Batc
 
 @pytest.mark.parametrize("kept", [0, 30, 75, -1])
 def test_a_file_of_results_that_was_cut_off_is_completed(here: BatchWorkplace, kept: int) -> None:
-    here.write_program(PLAIN, "plain.py")
     here.write_rows({"value": number} for number in range(2))
     here.batch()
     Path("out.jsonl").write_bytes(Path("out.jsonl").read_bytes()[:kept])

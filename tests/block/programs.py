@@ -13,7 +13,8 @@ program.call("f", 2, says=[run("y = x * 2", done=True)])        4
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from njc.compiler.frontend.source import SourceFile
 from njc.project.config import Project
 from njc.static.load import load_code
 from njrt.block.session.settings import using
-from njrt.data.options import Options
+from njrt.data.options import NO_OPTIONS, Options
+from njrt.log.accounts import RunAccount, last_run
 from njrt.messages import Request, ToolMessage, UserMessage
 from njrt.testing import Said, Scripted, run
 
@@ -32,6 +34,13 @@ Script = Iterable[Said] | Callable[[Request], Said]
 def ended_by(*codes: str) -> list[Said]:
     """Replies that each run their code and end a block."""
     return [run(code, done=True) for code in codes]
+
+
+def get_last_run() -> RunAccount:
+    """Return the account of the last run in this thread, of which there must be one."""
+    run = last_run()
+    assert run is not None
+    return run
 
 
 def load(text: str, folder: Path, project: Project | None = None) -> dict[str, Any]:
@@ -72,14 +81,27 @@ class Program:
 
     def call(self, name: str, *arguments: Any, says: Script, **settings: Any) -> Any:
         """Call a function of the module, whose top level holds no blocks."""
-        function = self.load()[name]
+        with self.saying(says, **settings) as names:
+            return names[name](*arguments)
+
+    @contextmanager
+    def saying(self, says: Script, **settings: Any) -> Iterator[dict[str, Any]]:
+        """Yield the variables of the module, and have a model say this to its functions inside."""
+        names = self.load()
         self.model = Scripted(says)
         with using(model=self.model, **settings):
-            return function(*arguments)
+            yield names
 
     def told(self) -> list[str]:
         """What the model was told, in order: the openings, the results of its calls."""
         return told(self.model)
+
+
+class PlainProgram(Program):
+    """A compiled module whose project sets no options: what a block may do is as its prompt says."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, project=NO_OPTIONS)
 
 
 def told(model: Scripted) -> list[str]:

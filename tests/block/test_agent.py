@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from programs import Program, ended_by
+from programs import PlainProgram, Program, ended_by
 
 from case_programs import read_program
 from njrt.block.agent.conversation import MAX_REPEATS, Conversation, converse
@@ -101,13 +101,6 @@ def test_the_first_request() -> None:
     assert (request.place, request.turn) == ("case.njpy:3", 1)
 
 
-def test_one_call_with_done_ends_the_block() -> None:
-    played = Played()
-    assert played.say(reply(run("y = x * 2", done=True))) == Completed()
-    assert played.scope.read_value("y") == 6
-    assert len(played.requests) == 1
-
-
 USELESS = [
     (reply(), "Nothing was carried out"),
     (reply(text="   \n"), "Nothing was carried out"),
@@ -169,8 +162,8 @@ def test_calls_are_served_in_order_until_the_first_failure() -> None:
 
 def test_what_follows_the_end_of_the_block_is_not_carried_out() -> None:
     played = Played()
-    assert played.say(reply(run("y = 1", done=True), run("y = 2"))) == Completed()
-    assert played.scope.read_value("y") == 1
+    assert played.say(reply(run("y = x * 2", done=True), run("y = 2"))) == Completed()
+    assert (played.scope.read_value("y"), len(played.requests)) == (6, 1)
     assert Played().say(reply(run("break"), run("1 / 0"))) == Broke()
 
 
@@ -249,22 +242,6 @@ def test_equal_mistakes_end_the_block(code: str) -> None:
     assert len(played.requests) == MAX_REPEATS + 1
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "```python\ny = x * 2\n```",
-        "I double it:\n```py\ny = x * 2\n```\nThat is all.",
-        "y = x * 2",
-        '```json\n{"name": "run", "arguments": {"code": "y = x * 2", "done": true}}\n```',
-    ],
-)
-def test_the_text_protocol(text: str) -> None:
-    played = Played("text")
-    assert played.say(reply(text=text)) == Completed()
-    assert played.scope.read_value("y") == 6
-    assert played.requests[0].tools == ()
-
-
 def test_the_text_protocol_answers_in_text() -> None:
     played = Played("text")
     played.say(reply(text="```python\n# look\nx\n```"))
@@ -276,6 +253,9 @@ def test_the_text_protocol_answers_in_text() -> None:
     assert played.last == UserMessage(
         "Nothing was carried out: your reply holds no code. Now answer with one ```python block."
     )
+    assert played.say(reply(text="```python\ny = x * 2\n```")) == Completed()
+    assert played.scope.read_value("y") == 6
+    assert {request.tools for request in played.requests} == {()}
 
 
 TYPED = Program('''
@@ -287,10 +267,7 @@ TYPED = Program('''
 ''')
 
 
-LOOPING = Program(
-    read_program("agent_looping"),
-    project=Options(),
-)
+LOOPING = PlainProgram(read_program("agent_looping"))
 
 
 @pytest.mark.parametrize("reasoning", ["none", "text", "ask"])

@@ -23,11 +23,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pytest
-from programs import Program
+from programs import PlainProgram
 from pydantic import BaseModel
 
 import njrt
-from njrt.data.options import Options
 from njrt.testing import run
 
 
@@ -147,8 +146,7 @@ UNSHOWN = (
 SHOWN = {kind: made for kind, made in KINDS.items() if kind not in UNSHOWN}
 NAMES = [f"a{number}" for number in range(len(SHOWN))]
 
-PROGRAM = Program(
-    f'''
+PROGRAM = PlainProgram(f'''
     from typing import NamedTuple
 
     class Target(NamedTuple):
@@ -162,9 +160,7 @@ PROGRAM = Program(
         Put into <:y: Target> what {", ".join(f"<{name}>" for name in NAMES)} and <KEPT> have in common.
         """
         return y
-''',
-    project=Options(),
-)
+''')
 GOOD = {"y": {"name": "x"}}
 HOSTILE = [
     *({name: [] for name in NAMES}, {**GOOD, "a0": []}, {"a0": [], "a1": {}}, {"KEPT": {"name": "x"}}),

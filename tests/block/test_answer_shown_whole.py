@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from programs import Program, told
+from programs import PlainProgram
 from pydantic import BaseModel, ConfigDict
 
 import njrt
 from njrt.data.media import Image
-from njrt.data.options import Options
-from njrt.testing import Scripted, run
+from njrt.testing import run
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 
@@ -71,16 +70,13 @@ class Named(str):
 
 
 LONG = "All is well. " * 200 + "I want a refund. " + "Goodbye. " * 200
-PROGRAM = Program(
-    '''
+PROGRAM = PlainProgram('''
     def judge(x):
         """natural(effects="answer")
         Put into <:y: bool> whether <x> is urgent.
         """
         return y
-''',
-    project=Options(),
-)
+''')
 
 
 def ask(value: Any, **settings: Any) -> str:
@@ -211,16 +207,13 @@ def test_reading_a_generator_is_left_to_the_program() -> None:
 
 
 def test_the_whole_prompt_is_limited() -> None:
-    program = Program(
-        '''
+    program = PlainProgram('''
         def judge(a: str, b: str, c: str):
             """natural(authority="strict", max_prompt_chars=1000)
             Put into <:y: bool> whether <a>, <b> or <c> is urgent.
             """
             return y
-    ''',
-        project=Options(),
-    )
+    ''')
     assert program.call("judge", "a" * 290, "b" * 290, "c" * 290, says=[{"y": True}])
     with pytest.raises(njrt.PolicyError, match=r"`b` \(str, 390 characters\) makes a prompt of"):
         program.call("judge", "a" * 290, "b" * 390, "c" * 290, says=[])
@@ -228,16 +221,13 @@ def test_the_whole_prompt_is_limited() -> None:
 
 
 def test_a_long_text_of_the_block_counts_too() -> None:
-    program = Program(
-        '''
+    program = PlainProgram('''
         def judge(a: str):
             f"""natural(authority="strict")
             Put into <:y: bool> whether this is urgent: {a}
             """
             return y
-    ''',
-        project=Options(),
-    )
+    ''')
     assert program.call("judge", "a" * 20_000, says=[{"y": True}])
     with pytest.raises(njrt.PolicyError, match=r"its prompt has 31,\d+ characters"):
         program.call("judge", "a" * 31_000, says=[])
@@ -297,24 +287,20 @@ ATTRIBUTES = '''
     ],
 )
 def test_the_attributes_that_a_text_names_are_shown(read: str, shown: list[str]) -> None:
-    program = Program(ATTRIBUTES % read, project=Options())
-    names = program.load()
-    model = Scripted([{"y": True}])
-    with njrt.using(model=model):
+    program = PlainProgram(ATTRIBUTES % read)
+    with program.saying([{"y": True}]) as names:
         names["judge"](names["Order"]("tea"))
-    assert told(model)[0].splitlines()[2:] == [*shown, 'Reply with {"y": true | false}']
+    assert program.told()[0].splitlines()[2:] == [*shown, 'Reply with {"y": true | false}']
 
 
 def test_a_property_fails_in_the_program() -> None:
-    program = Program(ATTRIBUTES % "<order.broken>", project=Options())
-    names = program.load()
-    with njrt.using(model=Scripted([])), pytest.raises(LookupError, match="no such order"):
+    program = PlainProgram(ATTRIBUTES % "<order.broken>")
+    with program.saying([]) as names, pytest.raises(LookupError, match="no such order"):
         names["judge"](names["Order"]("tea"))
 
 
 def test_a_large_object_is_no_obstacle_to_a_small_attribute() -> None:
-    program = Program(
-        '''
+    program = PlainProgram('''
         class Inbox:
             def __init__(self, name: str, mails):
                 self.name = name
@@ -325,14 +311,10 @@ def test_a_large_object_is_no_obstacle_to_a_small_attribute() -> None:
                 Put into <:y: bool> whether <self.name> is polite.
                 """
                 return y
-    ''',
-        project=Options(),
-    )
-    names = program.load()
-    model = Scripted([{"y": True}])
-    with njrt.using(model=model):
+    ''')
+    with program.saying([{"y": True}]) as names:
         assert names["Inbox"]("support", ["mail"] * 100_000).judge()
-    assert "self.name = 'support'\n" in told(model)[0]
+    assert "self.name = 'support'\n" in program.told()[0]
 
 
 # ── classes and enums ────────────────────────────────────────────────────────────────────────────
@@ -397,12 +379,11 @@ def test_the_meanings_of_classes_are_shown(
     kind: str, value: str, text: str, shown: list[str]
 ) -> None:
     options = '(effects="answer")' if "Big" in text else ""
-    program = Program(ENUMS % (kind, options, text), project=Options())
-    names = program.load()
-    model = Scripted([{"raise": "ValueError", "message": "enough"}])
-    with njrt.using(model=model), pytest.raises(ValueError, match="enough"):
+    program = PlainProgram(ENUMS % (kind, options, text))
+    says = [{"raise": "ValueError", "message": "enough"}]
+    with program.saying(says) as names, pytest.raises(ValueError, match="enough"):
         names["judge"](eval(value, names))
-    opening = told(model)[0]
+    opening = program.told()[0]
     for part in shown:
         assert part in opening if part.startswith(",") else part in opening.splitlines()
     assert opening.count(DOC) <= 1

@@ -10,25 +10,11 @@ import pytest
 
 import njrt
 from njrt.block.session.block_call import NO_INTERFACE, read_arguments
-from njrt.execution.scope.names import DeclaredNames
 from njrt.testing import run
 
 
 def read(**arguments: Any) -> Any:
     return read_arguments("a.njpy:1", False, lambda: (), arguments)
-
-
-def test_a_record_is_made_once_for_each_place_and_its_arguments() -> None:
-    arguments = {"writes": "x", "ensures": ["x > 1"], "project": {"max_calls": 2}, "model": "m"}
-    first, _ = read(**arguments)
-    assert read(**{**arguments, "ensures": ["x > 1"]})[0] is first
-    assert (first.names, first.ensures) == (DeclaredNames("a.njpy:1", "x"), ("x > 1",))
-    assert first.options == (("model", "m", str),)
-    assert first.project == (("max_calls", 2, int),)
-    for changed in ({"writes": "y"}, {"ensures": []}, {"project": {}}, {"model": "n"}):
-        assert read(**{**arguments, **changed})[0] is not first
-    asynchronous, _ = read_arguments("a.njpy:1", True, lambda: (), arguments)
-    assert (first.is_async, asynchronous.is_async) == (False, True)
 
 
 def test_the_arguments_of_a_run_are_not_part_of_the_record() -> None:
@@ -66,6 +52,7 @@ def block(**arguments: Any) -> int:
     [
         ({"write": "y"}, "q:1: unknown option `write`"),
         ({"write": ["y"]}, "q:1: unknown option `write`"),
+        ({"max_calls": 0}, "q:1: option `max_calls` must be a whole number from 1, not 0"),
         ({"max_calls": True}, "q:1: option `max_calls` must be a whole number from 1, not True"),
         ({"max_calls": [1]}, r"q:1: option `max_calls` must be a whole number from 1, not \[1\]"),
         ({"project": {"max_cals": 1}}, "did you mean `max_calls`"),
@@ -74,10 +61,11 @@ def block(**arguments: Any) -> int:
         ({"interface": None}, "q:1: interface= takes an njrt.Interface, not NoneType"),
     ],
 )
-def test_a_wrong_argument_is_an_error_with_the_place(
+def test_a_wrong_argument_is_an_error_with_the_place_each_time(
     arguments: dict[str, Any], problem: str
 ) -> None:
-    assert block(max_calls=1) == 1
-    with pytest.raises(njrt.ConfigurationError, match=problem):
-        block(**arguments)
+    for _ in range(2):
+        assert block(max_calls=1) == 1
+        with pytest.raises(njrt.ConfigurationError, match=problem):
+            block(**arguments)
     assert block(max_calls=1) == 1

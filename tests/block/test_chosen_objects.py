@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from programs import Program, told
+from programs import PlainProgram, told
 
 import njrt
-from njrt.data.options import Options
 from njrt.testing import Scripted, run
 
 CLASSES = {
@@ -110,7 +109,7 @@ class Shop:
     """A program with one class and one block that chooses, and what its model was told."""
 
     def __init__(self, kind: str, output: str = "Item", items: str = "Sequence[Item]") -> None:
-        program = Program(HEAD + CLASSES[kind] + CHOOSE % (items, output), project=Options())
+        program = PlainProgram(HEAD + CLASSES[kind] + CHOOSE % (items, output))
         self.names = program.load()
         self.apple = self.names["make"]("apple", 1.25)
         self.fries = self.names["make"]("fries", 3.0)
@@ -219,10 +218,7 @@ def test_numbers_that_could_be_values_need_code() -> None:
         shop.choose([shop.apple], authority="strict")
 
 
-OTHERS = Program(
-    HEAD
-    + CLASSES["frozen"]
-    + '''
+OTHERS = PlainProgram(HEAD + CLASSES["frozen"] + '''
         @dataclass
         class Line:
             item: Item
@@ -260,17 +256,13 @@ OTHERS = Program(
             return item
 
         make, square = Item, Square
-''',
-    project=Options(),
-)  # fmt: skip
+''')  # fmt: skip
 
 
 def call(name: str, *arguments: Any, says: list[Any]) -> Any:
-    names = OTHERS.load()
-    made = [eval(each, names) if isinstance(each, str) else each for each in arguments]
-    model = Scripted(says)
-    with njrt.using(model=model):
-        return names[name](*made), made, told(model)
+    with OTHERS.saying(says) as names:
+        made = [eval(each, names) if isinstance(each, str) else each for each in arguments]
+        return names[name](*made), made, OTHERS.told()
 
 
 def test_an_object_in_a_field_of_a_new_object_is_chosen() -> None:
@@ -303,21 +295,14 @@ def test_without_objects_of_its_class_an_output_is_made() -> None:
 
 
 def test_a_hidden_object_cannot_be_chosen() -> None:
-    program = Program(
-        HEAD
-        + CLASSES["frozen"]
-        + '''
+    program = PlainProgram(HEAD + CLASSES["frozen"] + '''
         def choose(secret_items: Sequence[Item], items: Sequence[Item]):
             """natural
             Put the best of <secret_items> and <items> into <:b: Item>.
             """
             return b
-    ''',
-        project=Options(),
-    )  # fmt: skip
-    names = program.load()
-    hidden, shown = names["Item"]("a", 1), names["Item"]("b", 2)
-    model = Scripted([{"b": 2}, {"b": 1}])
-    with njrt.using(model=model):
+    ''')  # fmt: skip
+    with program.saying([{"b": 2}, {"b": 1}]) as names:
+        hidden, shown = names["Item"]("a", 1), names["Item"]("b", 2)
         assert names["choose"](([hidden]), [shown]) is shown
-    assert "the numbers are 1 to 1" in told(model)[1]
+    assert "the numbers are 1 to 1" in program.told()[1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +31,7 @@ from njrt.effects import (
 from njrt.events import Event, Performed
 from njrt.log.listeners import add_listener
 from njrt.testing import Said, run
-from waiting import HANG_SECONDS
+from waiting import HANG_SECONDS, run_threads
 
 Log = list[tuple[str, str, Effect]]
 """What happened, in order: ("shown" or "performed", run, effect)."""
@@ -120,22 +119,19 @@ def check_each_shown_once(log: Log) -> list[Effect]:
     return [effect for what, _, effect in log if what == "shown"]
 
 
-@pytest.mark.parametrize(("effects", "script"), CASES)
-def test_sync_blocks_show_every_effect_once_before_it_acts(
-    effects: str, script: list[Said]
-) -> None:
-    with logged() as log, njrt.using(model=njrt.Scripted(script)):
-        sync_block(effects)
-    check_each_shown_once(log)
+def run_async_block(effects: str) -> Any:
+    return asyncio.run(async_block(effects))
 
 
-@pytest.mark.parametrize("awaited", [False, True])
+@pytest.mark.parametrize(
+    ("block", "awaited"), [(sync_block, False), (run_async_block, False), (run_async_block, True)]
+)
 @pytest.mark.parametrize(("effects", "script"), CASES)
-def test_async_blocks_show_every_effect_once_before_it_acts(
-    effects: str, script: list[Said], awaited: bool
+def test_every_effect_is_shown_once_before_it_acts(
+    effects: str, script: list[Said], block: Callable[[str], Any], awaited: bool
 ) -> None:
     with logged(awaited=awaited) as log, njrt.using(model=njrt.Scripted(script)):
-        asyncio.run(async_block(effects))
+        block(effects)
     check_each_shown_once(log)
 
 
@@ -146,12 +142,8 @@ def test_the_cases_have_every_kind_of_effect() -> None:
             sync_block(effects)
         shown = [type(effect) for what, _, effect in log if what == "shown"]
         seen |= {("direct" if kind is Run else effects, kind) for kind in shown}
-    kinds = {kind for _, kind in seen} | {
-        AskModel,
-        Touch,
-        Perform,
-    }  # test_gated.py, test_interfaces.py
-    assert kinds == set(get_args(Effect))
+    elsewhere = {AskModel, Touch, Perform}  # below, test_gated.py, test_interfaces.py
+    assert {kind for _, kind in seen} | elsewhere == set(get_args(Effect))
     assert seen <= {(effects, kind) for effects, kinds in EFFECT_KINDS.items() for kind in kinds}
 
 
@@ -237,9 +229,7 @@ def test_a_rejected_question_in_the_code_of_a_block_reaches_the_model() -> None:
 
 def test_blocks_of_other_threads_are_shown() -> None:
     with logged() as log, njrt.using(model=njrt.Scripted([run("y = 4", done=True)])):
-        thread = threading.Thread(target=njrt.carry(sync_block), args=("direct",))
-        thread.start()
-        thread.join(HANG_SECONDS)
+        run_threads(njrt.carry(lambda: sync_block("direct")))
     assert len(check_each_shown_once(log)) == 1
 
 
@@ -263,6 +253,12 @@ def block_under(
     model = njrt.Scripted(script)
     with njrt.using(model=model, intercept=decide_all(*decisions)):
         return sync_block(effects, **options), model
+
+
+def put_four_under(decide: Any) -> Any:
+    """Run a block that puts 4 into its output, under an interceptor."""
+    with njrt.using(model=njrt.Scripted([run("y = 4", done=True)]), intercept=decide):
+        return sync_block("direct")
 
 
 def test_an_edited_effect_is_carried_out_instead() -> None:
@@ -505,11 +501,9 @@ def test_an_exception_of_an_interceptor_ends_the_block() -> None:
     def fail(pending: PendingEffect) -> Decision:
         raise KeyError("approvals")
 
-    with (
-        njrt.using(model=njrt.Scripted([run("y = 4", done=True)]), intercept=fail),
-        pytest.raises(njrt.InterceptorError, match="`fail` raised KeyError: 'approvals'") as caught,
-    ):
-        sync_block("direct")
+    problem = "`fail` raised KeyError: 'approvals'"
+    with pytest.raises(njrt.InterceptorError, match=problem) as caught:
+        put_four_under(fail)
     assert isinstance(caught.value.__cause__, KeyError)
 
 
@@ -519,11 +513,8 @@ def test_an_interceptor_may_raise_an_error_of_the_runtime_and_interruptions_pass
         def fail(pending: PendingEffect, error: BaseException = error) -> Decision:
             raise error
 
-        with (
-            njrt.using(model=njrt.Scripted([run("y = 4", done=True)]), intercept=fail),
-            pytest.raises(type(error)) as caught,
-        ):
-            sync_block("direct")
+        with pytest.raises(type(error)) as caught:
+            put_four_under(fail)
         assert caught.value is error
 
 
@@ -551,13 +542,9 @@ def test_a_coroutine_function_in_a_sync_block_is_an_error() -> None:
     async def decide(pending: PendingEffect) -> Decision:
         return Accept()
 
-    with (
-        njrt.using(model=njrt.Scripted([run("y = 4", done=True)]), intercept=decide),
-        pytest.raises(
-            njrt.ConfigurationError, match="`decide` is a coroutine function, but the block is"
-        ),
-    ):
-        sync_block("direct")
+    problem = "`decide` is a coroutine function, but the block is"
+    with pytest.raises(njrt.ConfigurationError, match=problem):
+        put_four_under(decide)
 
 
 def test_a_cancelled_interceptor_cancels_the_block() -> None:

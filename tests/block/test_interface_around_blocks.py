@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from typing import Any
 
 import pytest
-from programs import Program
+from programs import PlainProgram
 
 import njrt
 from case_programs import read_program
-from njrt.data.options import NO_OPTIONS
 from njrt.effects import Perform
 from njrt.errors import ConfigurationError, PolicyError
 from njrt.interface import Handling, Interface, Run
 from njrt.testing import Scripted, call, run
+from waiting import run_threads
 
 NOTES: list[str] = []
 
@@ -33,10 +32,7 @@ def run_code(code: str) -> Run:
 
 NOTING = Interface("noting", [note])
 CODING = Interface("coding", [run_code])
-PROGRAM = Program(
-    read_program("interface_around_blocks"),
-    project=NO_OPTIONS,
-)
+PROGRAM = PlainProgram(read_program("interface_around_blocks"))
 
 BLOCKS: list[tuple[str, Any, dict[str, Any], Any]] = [
     ("answers", "hi", {"mood": "calm"}, "calm"),
@@ -76,10 +72,8 @@ def test_no_block_gets_out_of_the_interface_by_asking_for_code() -> None:
 
 
 def test_an_attribute_is_an_output() -> None:
-    model = Scripted([call("done", **{"self.size": 2})])
-    box = PROGRAM.load()["Box"]()
-    with njrt.using(model=model, interface=NOTING):
-        assert box.fill("hi") == 2
+    with PROGRAM.saying([call("done", **{"self.size": 2})], interface=NOTING) as program:
+        assert program["Box"]().fill("hi") == 2
 
 
 def test_an_assert_after_the_block_is_checked() -> None:
@@ -89,25 +83,22 @@ def test_an_assert_after_the_block_is_checked() -> None:
 
 
 def test_the_interface_of_a_block_and_the_nearest_with_come_first() -> None:
-    program = PROGRAM.load()
-    program["OWN"] = NOTING
-    model = Scripted([call("done", mood="a"), call("done", mood="b"), call("done", mood="c")])
-    with njrt.using(model=model, interface=CODING):
+    says = [call("done", mood=mood) for mood in "abc"]
+    with PROGRAM.saying(says, interface=CODING) as program:
+        program["OWN"] = NOTING
         program["has_its_own"]("hi")
         program["answers"]("hi")
         with njrt.using(interface=NOTING), njrt.using(max_calls=3):
             program["answers"]("hi")
-    assert [shown[0] for shown in names(model)] == ["note", "run_code", "note"]
+    assert [shown[0] for shown in names(PROGRAM.model)] == ["note", "run_code", "note"]
 
 
 def test_after_the_with_blocks_are_as_compiled() -> None:
-    program = PROGRAM.load()
-    model = Scripted([call("done", mood="a"), {"mood": "b"}])
-    with njrt.using(model=model):
+    with PROGRAM.saying([call("done", mood="a"), {"mood": "b"}]) as program:
         with njrt.using(interface=NOTING):
             program["answers"]("hi")
         assert program["answers"]("hi") == "b"
-    assert names(model)[1] == []
+    assert names(PROGRAM.model)[1] == []
 
 
 def test_static_code_runs_as_it_is() -> None:
@@ -133,16 +124,12 @@ def test_only_a_strict_block_refuses_code_of_handlers(options: dict[str, Any]) -
 
 
 def test_it_holds_in_coroutines_generators_and_carried_threads() -> None:
-    program = PROGRAM.load()
-    model = Scripted(lambda request: call("done", mood=request.tools[0].name))
     found: list[Any] = []
-    with njrt.using(model=model, interface=NOTING):
+    says = lambda request: call("done", mood=request.tools[0].name)  # noqa: E731
+    with PROGRAM.saying(says, interface=NOTING) as program:
         found.append(asyncio.run(program["waits"]("hi")))
         found += program["gives"](["a", "b"])
-        answer = njrt.carry(lambda: found.append(program["answers"]("hi")))
-        thread = threading.Thread(target=answer)
-        thread.start()
-        thread.join()
+        run_threads(njrt.carry(lambda: found.append(program["answers"]("hi"))))
     assert found == ["note"] * 4
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pytest
+from programs import get_last_run
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
@@ -195,9 +196,7 @@ def test_questions_are_accounted_for_recorded_and_limited(tmp_path: Path) -> Non
         llm = njrt.llm_at("mail.njpy:3")
         assert llm("How many?", int) == 1
     assert watch.totals.calls == 1
-    last = njrt.last_run()
-    assert last is not None
-    assert last.place == "mail.njpy:3"
+    assert get_last_run().place == "mail.njpy:3"
     with njrt.using(record=f"none:{recording}"):
         assert njrt.llm("How many?", int) == 1
         with pytest.raises(njrt.RecordingMismatchError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 import njrt
 from njrt.block.session.session import RECURSION_NOTE
 from njrt.testing import run
+from waiting import run_threads
 
 DEPTHS = {"guarded": 130, "auto": 75}
 """Levels of two frames of the program each that docs/reference/runtime.md names for the usual limit."""
@@ -50,9 +50,7 @@ def descend_in_thread(depth: int, scripted: njrt.Scripted, policy: Any = "guarde
         except BaseException as error:
             found.append(error)
 
-    thread = threading.Thread(target=go)
-    thread.start()
-    thread.join(120)
+    run_threads(go)
     return found[0]
 
 

@@ -320,14 +320,6 @@ def test_jumps_are_no_errors() -> None:
 FACTORY = Program(read_program("run_factory"))
 
 
-def test_recursion_through_a_block() -> None:
-    codes = ["product = n * factorial(n - 1)"] * 6
-    with njrt.watch() as watch:
-        assert FACTORY.call("factorial", 6, says=ended_by(*codes)) == 720
-    assert [run.parent is None for run in watch.runs] == [False] * 5 + [True]
-    assert len({run.id for run in watch.runs}) == 6
-
-
 @pytest.mark.usefixtures("guarded")
 def test_functions_made_by_a_block_live_on_and_see_later_rebindings() -> None:
     says = ended_by("bump(); bump()\npeek = lambda: count")
@@ -362,14 +354,6 @@ def test_nothing_is_kept_alive_without_the_garbage_collector(code: str) -> None:
         assert alive() is None
     finally:
         gc.enable()
-
-
-def test_a_static_mode_is_a_matter_of_building() -> None:
-    for mode in ("live", "static", "reviewed"):
-        with pytest.raises(
-            njrt.ConfigurationError, match="`mode` counts when a program is compiled"
-        ):
-            COUNT.call("f", 1, says=ended_by("y = x"), mode=mode)
 
 
 # ── the classes that types name ──────────────────────────────────────────────────────────────────

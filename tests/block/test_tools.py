@@ -48,11 +48,7 @@ def test_calls_become_effects(effects, name, arguments, effect):
 @pytest.mark.parametrize(
     ("effects", "name", "arguments", "advice"),
     [
-        (DIRECT, "exec", {"code": "x"}, "the tools are run"),
         (DIRECT, "run", {"done": True}, "`run` needs `code`; send run(code, done)"),
-        (DIRECT, "run", {"code": 3}, "`code` must be a string"),
-        (DIRECT, "run", {"code": "x", "done": "yes"}, "`done` must be true or false"),
-        (DIRECT, "run", {"code": "x", "why": 1}, "`run` takes no `why`"),
         (SHOP, "find", {"name": "x", "product": "y"}, "`find` takes no `product`"),
         (SHOP, "buy", {}, "the tools are note, find, done"),
     ],
@@ -67,12 +63,6 @@ def test_wrong_calls_are_refused_with_advice(effects, name, arguments, advice):
 def test_arguments_of_an_effect_that_takes_none_are_ignored(arguments):
     call = ToolCall("1", "done", arguments, "" if arguments is None else json.dumps(arguments))
     assert parse_tool_call(call, SHOP) == END
-
-
-def test_arguments_that_are_no_json_object_are_refused_with_their_text():
-    refusal = parse_tool_call(ToolCall("1", "run", None, '{"code": "x'), DIRECT)
-    assert isinstance(refusal, Refusal)
-    assert '{"code": "x' in refusal.message
 
 
 @pytest.mark.parametrize(

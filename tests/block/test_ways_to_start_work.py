@@ -27,7 +27,7 @@ import pytest
 import njrt
 from njrt.block.session.limits import limit, list_open_meters
 from njrt.data.decisions import Accept, PendingEffect
-from waiting import HANG_SECONDS
+from waiting import HANG_SECONDS, run_threads
 
 Work = Callable[[], None]
 
@@ -49,9 +49,7 @@ def closed() -> Iterator[None]:
 
 
 def thread(work: Work) -> None:
-    started = threading.Thread(target=work)
-    started.start()
-    started.join(HANG_SECONDS)
+    run_threads(work)
 
 
 def timer(work: Work) -> None:
@@ -189,15 +187,36 @@ def carried(way: Callable[[Work], None]) -> Callable[[Work], None]:
     return start
 
 
-HOLDS = [
-    *(coroutine, task, thread_of_asyncio, callback_of_a_loop, callback_of_a_task),
-    *(coroutine_on_a_loop_of_another_thread, callback_on_a_loop_of_another_thread),
-    *(generator, finalizer, signal_handler, copied_context_in_a_thread),
-]
-DOES_NOT_HOLD = [
-    *(thread, timer, raw_thread, pool, map_of_a_pool, executor_of_a_loop),
-    *(empty_context, task_in_an_empty_context),
-]
+LINES_THAT_HOLD: dict[str, list[Callable[[Work], None]]] = {
+    "coroutines that are awaited, asyncio's tasks, `TaskGroup`": [coroutine, task],
+    "`asyncio.to_thread`": [thread_of_asyncio],
+    "callbacks: `call_soon`, `call_later`, `add_done_callback` of a task": [
+        callback_of_a_loop,
+        callback_of_a_task,
+    ],
+    "`run_coroutine_threadsafe`, `call_soon_threadsafe`": [
+        coroutine_on_a_loop_of_another_thread,
+        callback_on_a_loop_of_another_thread,
+    ],
+    "generators, `__del__`, signal handlers: what is open around the code that they interrupt or that resumes them": [
+        generator,
+        finalizer,
+        signal_handler,
+    ],
+    "`copy_context().run` and `njrt.carry` in any thread": [copied_context_in_a_thread],
+    "`os.fork`: counted by each process": [],
+}
+OTHER_LINES: dict[str, list[Callable[[Work], None]]] = {
+    "`threading.Thread`, `Timer`, threads made in C": [thread, timer, raw_thread],
+    "`ThreadPoolExecutor`: `submit`, `map`": [pool, map_of_a_pool],
+    "`loop.run_in_executor`": [executor_of_a_loop],
+    "`contextvars.Context()`": [empty_context, task_in_an_empty_context],
+    "processes: `spawn`, `forkserver`, `subprocess`": [],
+}
+"""The lines of the page's table, and the ways that each of them names."""
+
+HOLDS = [way for ways in LINES_THAT_HOLD.values() for way in ways]
+DOES_NOT_HOLD = [way for ways in OTHER_LINES.values() for way in ways]
 ALL_HOLD = [*HOLDS, *map(carried, DOES_NOT_HOLD)]
 
 
@@ -324,7 +343,7 @@ def opened_in_a_thread(around: Any) -> Iterator[None]:
         holder.join(HANG_SECONDS)
 
 
-@pytest.mark.parametrize("way", [*HOLDS, *map(carried, DOES_NOT_HOLD)], ids=get_name)
+@pytest.mark.parametrize("way", ALL_HOLD, ids=get_name)
 def test_an_approval_of_another_thread_is_none_of_ours(way: Callable[[Work], None]) -> None:
     seen: list[str] = []
     with (
@@ -333,25 +352,6 @@ def test_an_approval_of_another_thread_is_none_of_ours(way: Callable[[Work], Non
     ):
         way(lambda: seen.append(ask_once()))
     assert set(seen) == {"yes"}
-
-
-def test_an_approval_of_another_task_is_none_of_ours() -> None:
-    async def hold(inside: asyncio.Event, over: asyncio.Event) -> None:
-        with njrt.using(intercept=lambda pending: njrt.Reject("mine")):
-            inside.set()
-            await over.wait()
-
-    async def main() -> str:
-        inside, over = asyncio.Event(), asyncio.Event()
-        holding = asyncio.create_task(hold(inside, over))
-        await inside.wait()
-        answer = await njrt.allm("Is it?")
-        over.set()
-        await holding
-        return str(answer)
-
-    with njrt.using(model=njrt.Scripted(["yes"])):
-        assert asyncio.run(main()) == "yes"
 
 
 def test_a_worker_that_was_carried_before_is_outside_of_later_approvals() -> None:
@@ -542,6 +542,7 @@ def get_limits() -> list[int | None]:
 
 
 def test_items_that_are_closed_in_another_order_do_not_close_others() -> None:
+    """What a generator opens holds for its reader until it ends: it has no context of its own."""
     first, second = open_limits(1), contextlib.ExitStack()
     next(first)
     second.enter_context(limit(calls=2))
@@ -549,15 +550,6 @@ def test_items_that_are_closed_in_another_order_do_not_close_others() -> None:
     first.close()  # type: ignore[attr-defined]
     assert get_limits() == [2]
     second.close()
-    assert get_limits() == []
-
-
-def test_what_a_generator_opens_holds_for_its_reader_until_it_ends() -> None:
-    """As Python's contexts do: a generator has none of its own."""
-    made = open_limits(7)
-    next(made)
-    assert get_limits() == [7]
-    made.close()  # type: ignore[attr-defined]
     assert get_limits() == []
 
 
@@ -673,36 +665,3 @@ def test_the_page_has_the_table() -> None:
         **dict.fromkeys(LINES_THAT_HOLD, "yes"),
         **dict.fromkeys(OTHER_LINES, "no"),
     }
-
-
-LINES_THAT_HOLD: dict[str, list[Callable[[Work], None]]] = {
-    "coroutines that are awaited, asyncio's tasks, `TaskGroup`": [coroutine, task],
-    "`asyncio.to_thread`": [thread_of_asyncio],
-    "callbacks: `call_soon`, `call_later`, `add_done_callback` of a task": [
-        callback_of_a_loop,
-        callback_of_a_task,
-    ],
-    "`run_coroutine_threadsafe`, `call_soon_threadsafe`": [
-        coroutine_on_a_loop_of_another_thread,
-        callback_on_a_loop_of_another_thread,
-    ],
-    "generators, `__del__`, signal handlers: what is open around the code that they interrupt or that resumes them": [
-        generator,
-        finalizer,
-        signal_handler,
-    ],
-    "`copy_context().run` and `njrt.carry` in any thread": [copied_context_in_a_thread],
-    "`os.fork`: counted by each process": [],
-}
-OTHER_LINES: dict[str, list[Callable[[Work], None]]] = {
-    "`threading.Thread`, `Timer`, threads made in C": [thread, timer, raw_thread],
-    "`ThreadPoolExecutor`: `submit`, `map`": [pool, map_of_a_pool],
-    "`loop.run_in_executor`": [executor_of_a_loop],
-    "`contextvars.Context()`": [empty_context, task_in_an_empty_context],
-    "processes: `spawn`, `forkserver`, `subprocess`": [],
-}
-
-
-def test_the_lines_of_the_table_are_checked() -> None:
-    assert [way for ways in LINES_THAT_HOLD.values() for way in ways] == HOLDS
-    assert [way for ways in OTHER_LINES.values() for way in ways] == DOES_NOT_HOLD

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.errors import ConfigurationError, StoreError, WrongSignatureError
+from njrt.errors import ConfigurationError, WrongSignatureError
 from njrt.log.open_store import open_store
 from njrt.log.sqlite_store import MemoryStore
 from njrt.testing import Scripted
@@ -132,16 +132,6 @@ def test_entries_are_signed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert store.swap(key, signed, signed.replace('"calls": 1', '"calls": 0'))
     with pytest.raises(WrongSignatureError):
         ask(store=store, budget=budget)
-
-
-class DownStore(MemoryStore):
-    def get(self, key: str) -> str | None:
-        raise StoreError("the server is down")
-
-
-def test_a_budget_that_cannot_be_counted_allows_no_call() -> None:
-    with pytest.raises(StoreError, match="the server is down"):
-        ask(store=DownStore(), budget="tokens=90000 per=day")
 
 
 def test_commands_use_the_store_of_a_module(modules: Path) -> None:

@@ -8,7 +8,6 @@ import logging
 import random
 import subprocess
 import sys
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,13 +19,13 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.trace import SpanKind, StatusCode
+from opentelemetry.trace import SpanKind, StatusCode, Tracer
 
 import njrt
 from njc.debug.trace_lines import BeganLine, read_trace
 from njrt.data.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from njrt.effects import Answer, Effect, EffectResult, Refusal, Run
-from njrt.errors import CallLimitError, ServerError
+from njrt.errors import ServerError
 from njrt.events import (
     Asked,
     Began,
@@ -54,6 +53,7 @@ from njrt.messages import (
     UserMessage,
 )
 from processes import run_python
+from waiting import run_threads
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
 CALL = ToolCall("c1", "run", {"code": "total = f()", "done": True}, "{}")
@@ -175,12 +175,6 @@ def test_every_ending_has_a_name(
     assert (run.outcome, run.error) == (outcome, error)
 
 
-def test_an_error_of_the_runtime_carries_the_account() -> None:
-    error = CallLimitError("enough")
-    tell(record_event, run_of(outcome=error))
-    assert error.run is last_run()
-
-
 def test_an_unanswered_call_is_in_the_account() -> None:
     began, asked, *_ = run_of()
     error = ServerError("down")
@@ -238,19 +232,14 @@ def test_a_watch_sees_tasks_and_threads_inside_it() -> None:
 
     with watch() as seen:
         asyncio.run(tasks())
-        work = njrt.carry(lambda: tell(record_event, run_of("thread")))
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
+        run_threads(njrt.carry(lambda: tell(record_event, run_of("thread"))))
     assert sorted(run.id for run in seen.runs) == [*(f"task {n}" for n in range(5)), "thread"]
     assert all(len(run.calls) == 2 for run in seen.runs)
 
 
 def test_the_last_run_is_that_of_this_thread() -> None:
     tell(record_event, run_of("ours"))
-    thread = threading.Thread(target=lambda: tell(record_event, run_of("theirs")))
-    thread.start()
-    thread.join()
+    run_threads(lambda: tell(record_event, run_of("theirs")))
     run = last_run()
     assert run is not None
     assert run.id == "ours"
@@ -373,16 +362,17 @@ def test_the_log_has_only_warnings_by_default() -> None:
 
 
 @contextmanager
-def exported() -> Iterator[tuple[Telemetry, InMemorySpanExporter]]:
+def exported() -> Iterator[tuple[Tracer, InMemorySpanExporter]]:
+    """Yield a tracer, and where its spans are found."""
     provider, exporter = TracerProvider(), InMemorySpanExporter()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    yield Telemetry(provider.get_tracer("njrt")), exporter
+    yield provider.get_tracer("njrt"), exporter
     provider.shutdown()
 
 
 def test_spans_follow_the_conventions_for_generative_ai() -> None:
-    with exported() as (telemetry, exporter):
-        tell(telemetry, run_of())
+    with exported() as (tracer, exporter):
+        tell(Telemetry(tracer), run_of())
     first_call, first_effect, second_call, second_effect, block = exporter.get_finished_spans()
     assert [span.name for span in exporter.get_finished_spans()] == [
         "chat gpt-4.1",
@@ -431,21 +421,10 @@ def test_spans_follow_the_conventions_for_generative_ai() -> None:
 def test_a_block_called_by_a_block_is_within_it_and_errors_are_marked() -> None:
     began, asked, *_, _ended = run_of("inner", parent="r-1")
     error = ServerError("down")
-    with exported() as (telemetry, exporter):
-        outer = list(run_of())
-        tell(telemetry, iter(outer[:3]))
-        tell(
-            telemetry,
-            iter(
-                [
-                    began,
-                    asked,
-                    Unanswered("inner", 1001, 1, error, 1.0),
-                    Ended("inner", 1002, error, 2.0),
-                ]
-            ),
-        )
-        tell(telemetry, iter(outer[3:]))
+    unanswered, ended = Unanswered("inner", 1001, 1, error, 1.0), Ended("inner", 1002, error, 2.0)
+    outer = list(run_of())
+    with exported() as (tracer, exporter):
+        tell(Telemetry(tracer), iter([*outer[:3], began, asked, unanswered, ended, *outer[3:]]))
     spans = {
         (span.name, (span.attributes or {}).get("njrt.run")): span
         for span in exporter.get_finished_spans()
@@ -462,14 +441,9 @@ def test_a_block_called_by_a_block_is_within_it_and_errors_are_marked() -> None:
 
 
 def test_spans_stand_within_the_programs_own() -> None:
-    provider, exporter = TracerProvider(), InMemorySpanExporter()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    tracer = provider.get_tracer("program")
-    with tracer.start_as_current_span("request") as own:
+    with exported() as (tracer, exporter), tracer.start_as_current_span("request") as own:
         tell(Telemetry(tracer), run_of())
-    block = next(
-        span for span in exporter.get_finished_spans() if span.name.startswith("invoke_agent")
-    )
+    *_, block, _own = exporter.get_finished_spans()
     assert block.parent is not None
     assert block.parent.span_id == own.get_span_context().span_id
 

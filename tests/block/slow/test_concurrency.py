@@ -310,21 +310,28 @@ def test_code_that_catches_its_cancellation_may_clean_up() -> None:
     asyncio.run(check())
 
 
-async def take_a_step(coroutine: Coroutine[Any, Any, Any]) -> None:
-    contextvars.copy_context().run(coroutine.send, None)
+class Never:
+    """An event that never comes."""
+
+    def __await__(self) -> Any:
+        yield None
+
+
+def drop_half_way(log: list[Any]) -> Coroutine[Any, Any, Any]:
+    """Return a coroutine whose block waits in its code, for good."""
+
+    async def take_a_step() -> None:
+        contextvars.copy_context().run(coroutine.send, None)
+
+    coroutine: Coroutine[Any, Any, Any] = PROGRAM.load()["waits"](Never(), log)
+    with njrt.using(model=Scripted(ended_by("await event"))):
+        asyncio.run(take_a_step())
+    return coroutine
 
 
 def test_a_coroutine_that_is_dropped_half_way_is_closed_anywhere() -> None:
-    class Never:
-        def __await__(self) -> Any:
-            yield None
-
     log: list[Any] = []
-    coroutine = PROGRAM.load()["waits"](Never(), log)
-    model = Scripted(ended_by("await event"))
-    with njrt.using(model=model):
-        asyncio.run(take_a_step(coroutine))
-    coroutine.close()
+    drop_half_way(log).close()
     assert log == ["unbound"]
     assert not _open_runs
     with njrt.using(model=Scripted(ended_by("result = 1"))), njrt.watch() as watch:
@@ -337,14 +344,8 @@ def test_the_context_that_closes_a_dropped_coroutine_keeps_what_it_carries() -> 
     def send() -> None:  # from now on, blocks open a gate for the calls of their code
         raise AssertionError("not called")
 
-    class Never:
-        def __await__(self) -> Any:
-            yield None
-
     log: list[Any] = []
-    coroutine = PROGRAM.load()["waits"](Never(), log)
-    with njrt.using(model=Scripted(ended_by("await event"))):
-        asyncio.run(take_a_step(coroutine))
+    coroutine = drop_half_way(log)
     with njrt.limit(calls=1):
         inside = list_open_meters()
         coroutine.close()

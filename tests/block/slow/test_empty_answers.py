@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from programs import Program
+from programs import PlainProgram
 
 import njrt
 from anthropic_server import AnthropicServer, message, text, tool_use
 from case_programs import read_program
 from loopback import Loopback
-from njrt.data.options import Options
 from njrt.models.anthropic import Anthropic
 from njrt.models.openai import OpenAI
 from openai_server import KEY, OpenAIServer, calls, says
@@ -76,10 +75,7 @@ WAYS = {
 }
 
 
-PROGRAM = Program(
-    read_program("empty_answers"),
-    project=Options(),
-)
+PROGRAM = PlainProgram(read_program("empty_answers"))
 EMPTY = ("{}", " {\n} ", "```json\n{}\n```", '{"reply": {}}')
 BLOCKS = {"bind": ({"x": 5}, 5), "stay": ({"pass": True}, "stayed")}
 """A function, the reply that ends its block, and what it returns then."""

@@ -23,6 +23,7 @@ from njrt.errors import CallLimitError, ModelError
 from njrt.log.accounts import Totals
 from njrt.models.network import close_network
 from openai_server import KEY, OpenAIServer, decides, says
+from waiting import run_threads
 
 
 class Echo(OpenAIServer):
@@ -88,9 +89,10 @@ def serve(
         yield server
 
 
-def write_loop(*more: str) -> str:
-    """Return a program that collects what its block finds, with lines after that."""
-    lines = "".join(f"        {line}\n" for line in ("BLOCK", "found.append(topic)", *more))
+def write_loop(*more: str, before: tuple[str, ...] = ()) -> str:
+    """Return a program that collects what its block finds, with lines before and after that."""
+    body = (*before, "BLOCK", "found.append(topic)", *more)
+    lines = "".join(f"        {line}\n" for line in body)
     return f"def f(items):\n    found = []\n    for item in items:\n{lines}    return found\n"
 
 
@@ -176,16 +178,7 @@ def f(items):
         boxes[-1].append(len(found))
     return found
 """,
-    "items are skipped": """
-def f(items):
-    found = []
-    for item in items:
-        if item % 3:
-            continue
-        BLOCK
-        found.append(topic)
-    return found
-""",
+    "items are skipped": write_loop(before=("if item % 3: continue",)),
     "nested loops": """
 def f(items):
     found = []
@@ -352,11 +345,7 @@ def test_two_threads_have_loops_of_their_own() -> None:
         found[start] = program["f"](list(range(start, start + 12)))
 
     with serve() as server:
-        threads = [threading.Thread(target=work, args=[start]) for start in (0, 100)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(timeout=30)
+        run_threads(lambda: work(0), lambda: work(100))
         assert len(server.items) == 24
     assert found == {it: [str(n) for n in range(it, it + 12)] for it in (0, 100)}
 

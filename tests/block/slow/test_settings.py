@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import os
 import pickle
 import re
@@ -19,7 +18,6 @@ from programs import Program, ended_by
 import njrt
 from case_programs import read_program
 from njrt.block.session.settings import (
-    NO_SETTINGS,
     freeze_options,
     get_settings,
     read_environment,
@@ -101,15 +99,6 @@ def test_protocol(tmp_path: Path) -> None:
         assert "tools" not in server.seen[0].body
 
 
-def test_record_and_replay_without_a_model(place: Place, server: OpenAIServer) -> None:
-    place.prints(2, 4, 4, **at(server, NJC_RECORD="once:kept.jsonl"))
-    recorded = (place.folder / "kept.jsonl").read_text()
-    assert len(server.seen) == 3
-    place.prints(2, 4, 4, NJC_RECORD="none:kept.jsonl")
-    assert (place.folder / "kept.jsonl").read_text() == recorded
-    assert len(server.seen) == 3
-
-
 def test_a_recording_has_a_name_of_its_own(place: Place) -> None:
     assert "recordings/prog.jsonl" in place.run(NJC_RECORD="none").stderr
 
@@ -122,15 +111,6 @@ def test_cache(place: Place, server: OpenAIServer) -> None:
     assert (place.folder / "cache" / "njc" / "replies.sqlite3").is_file()
     place.prints(2, 4, 4, **at(server, NJC_CACHE="off"))
     assert len(server.seen) == 5
-
-
-def test_trace(place: Place, server: OpenAIServer) -> None:
-    place.prints(2, 4, 4, **at(server, NJC_TRACE="out/trace.jsonl"))
-    lines = (place.folder / "out" / "trace.jsonl").read_text().splitlines()
-    events = [json.loads(line) for line in lines]
-    kinds = ["began", "asked", "replied", "performed", "ended"]
-    assert [event["event"] for event in events] == kinds * 3
-    assert {event["place"] for event in events if event["event"] == "began"} == {"prog.njpy:3"}
 
 
 MOVING = read_program("settings_moving")
@@ -209,13 +189,6 @@ def test_every_option_has_its_variable(monkeypatch: pytest.MonkeyPatch, name: st
             chosen()
 
 
-def test_a_limit_of_the_environment_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NJC_MAX_CALLS", "2")
-    program = Program(SILENT)
-    with pytest.raises(njrt.CallLimitError, match="2 model calls"):
-        program.call("double", 1, says=lambda _: run("x"))
-
-
 def test_options_on_the_block_and_in_the_file_reach_the_runtime() -> None:
     program = Program('''
         # njc: max_calls=2, temperature=0.5
@@ -239,24 +212,7 @@ def test_options_on_the_block_and_in_the_file_reach_the_runtime() -> None:
         assert program.model.requests[0].temperature == 0.5
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"max_calls": 0}, "x:1: option `max_calls` must be a whole number from 1, not 0"),
-        ({"max_calls": True}, "must be a whole number from 1, not True"),
-        ({"max_cals": 3}, "unknown option `max_cals`; did you mean `max_calls`?"),
-        ({"model": ["a"]}, "option `model` must be a string, not ['a']"),
-    ],
-)
-def test_wrong_options_are_refused_each_time(options: dict[str, Any], message: str) -> None:
-    resolve_options(freeze_options({"max_calls": 1}), (), NO_SETTINGS.options, "x:1")
-    for _ in range(2):
-        with pytest.raises(ConfigurationError) as caught:
-            resolve_options(freeze_options(options), (), NO_SETTINGS.options, "x:1")
-        assert message in str(caught.value)
-
-
-@pytest.mark.parametrize("option", [{"jumps": "all"}, {"fallback": "live"}])
+@pytest.mark.parametrize("option", [{"jumps": "all"}, {"fallback": "live"}, {"mode": "static"}])
 def test_options_of_the_build_are_refused_by_using(option: dict[str, str]) -> None:
     (name,) = option
     message = f"the option `{name}` counts when a program is compiled"
@@ -379,19 +335,6 @@ async def agenerate() -> Any:
 def test_no_function_that_runs_later_is_decorated(name: str, function: Any) -> None:
     with pytest.raises(njrt.ConfigurationError, match=rf"write `with njrt\.{name}"):
         getattr(njrt, name)()(function)
-
-
-def test_using_holds_inside_and_nests(tmp_path: Path) -> None:
-    program = Program(SILENT)
-    double = program.load()["double"]
-    outer, inner = Scripted(ended_by("y = 1", "y = 3")), Scripted(ended_by("y = 2"))
-    with njrt.using(model=outer, trace=tmp_path / "trace.jsonl"):
-        first = double(0)
-        with njrt.using(model=inner):
-            second = double(0)
-        assert [first, second, double(0)] == [1, 2, 3]
-    assert (tmp_path / "trace.jsonl").read_text().count('"began"') == 3
-    assert get_settings() is NO_SETTINGS
 
 
 def test_an_environment_that_records_leaves_scripted_models_alone(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
-import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starting import run_together
 
 import njrt
 from njrt.data.options.budget import Budget, parse_budgets
@@ -36,7 +35,7 @@ from njrt.models.model import LayeredModel
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 from njrt.stores import Store
 from njrt.testing import Scripted
-from waiting import HANG_SECONDS
+from waiting import run_threads
 
 REQUEST = Request("Answer.", (UserMessage("How many?"),), max_reply_tokens=100, timeout=5.0)
 
@@ -169,12 +168,6 @@ def test_periods(at: str, per: Any, label: str) -> None:
 # --- one call
 
 
-def test_what_a_call_costs_is_counted(ledger: Store) -> None:
-    put_on_budget(PricedModel(), ledger, Budget(usd=1, per="day")).ask(REQUEST)
-    state = read_only_account(ledger)
-    assert (state.usd, state.tokens, state.calls) == (NANO // 1000, 50, 1)
-
-
 def test_a_spent_budget_allows_no_call(ledger: Store) -> None:
     model = PricedModel()
     asked = put_on_budget(model, ledger, Budget(usd=0.0015, per="day"))
@@ -246,35 +239,31 @@ def test_an_unknown_price_is_an_error_or_counted_by_tokens(ledger: Store) -> Non
 
 BUSY = ServerError("busy")
 BUSY.status = 503
-SEVERAL = {
-    "retry": (lambda model: RetryModel(model, first_wait=0), [BUSY, BUSY, None], 1),
-    "fallback": (lambda model: FallbackModel([model, model, model]), [BUSY, BUSY, None], 1),
-    "fallback of retries": (
-        lambda model: FallbackModel([RetryModel(model, attempts=2, first_wait=0), model]),
-        [BUSY, BUSY, None],
-        1,
+SEVERAL: dict[str, Callable[[Any], Any]] = {
+    "retry": lambda model: RetryModel(model, first_wait=0),
+    "fallback": lambda model: FallbackModel([model, model, model]),
+    "fallback of retries": lambda model: FallbackModel(
+        [RetryModel(model, attempts=2, first_wait=0), model]
     ),
 }
 
 
-@pytest.mark.parametrize(("wrap", "ends", "counted"), SEVERAL.values(), ids=SEVERAL)
-def test_each_call_of_a_model_that_asks_several_is_counted(
-    ledger: Store, wrap: Any, ends: list[ServerError | None], counted: int
+@pytest.mark.parametrize("wrap", SEVERAL.values(), ids=SEVERAL)
+def test_of_a_model_that_asks_several_what_a_reply_costs_is_counted(
+    ledger: Store, wrap: Callable[[Any], Any]
 ) -> None:
-    remaining = iter(ends)
-
     def answer() -> Reply:
-        if error := next(remaining):
-            raise error
+        if model.calls < 3:
+            raise BUSY
         return reply(50, 0.001)
 
     model = PricedModel(answer=answer)
     put_on_budget(wrap(model), ledger, Budget(usd=1, per="day")).ask(REQUEST)
     state = read_only_account(ledger)
-    assert (state.calls, state.tokens) == (counted, 50 * counted)
+    assert (state.calls, state.tokens, state.usd) == (1, 50, NANO // 1000)
     with pytest.raises(BudgetError):
         put_on_budget(wrap(model), ledger, Budget(tokens=50, per="day")).ask(REQUEST)
-    assert model.calls == len(ends)
+    assert model.calls == 3
 
 
 # --- whose budget
@@ -342,19 +331,12 @@ def test_the_environment_adds_to_the_option(monkeypatch: pytest.MonkeyPatch) -> 
         njrt.llm("How many?")
 
 
-def test_recorded_replies_cost_nothing(tmp_path: Path) -> None:
-    with njrt.using(store="memory:", budget=Budget(tokens=5001, per="day")):
+@pytest.mark.parametrize("setting", ["record", "cache"])
+def test_kept_replies_cost_nothing(tmp_path: Path, setting: str) -> None:
+    kept: dict[str, Any] = {setting: tmp_path / "kept"}
+    with njrt.using(store="memory:", budget=Budget(tokens=5001, per="day", name=setting)):
         for script in ([reply(5000)], [], []):
-            with njrt.using(model=Scripted(script), record=tmp_path / "r.jsonl"):
-                assert njrt.llm("How many?") == "3"
-
-
-def test_cached_replies_cost_nothing(tmp_path: Path) -> None:
-    with njrt.using(
-        store="memory:", budget=Budget(tokens=5001, per="day", name="cached"), cache=tmp_path
-    ):
-        for script in ([reply(5000)], [], []):
-            with njrt.using(model=Scripted(script)):
+            with njrt.using(model=Scripted(script), **kept):
                 assert njrt.llm("How many?") == "3"
 
 
@@ -466,25 +448,6 @@ while refused < 3:
 """
 
 
-def start_hammer(url: str, log: Path, seed: int) -> subprocess.Popen[str]:
-    child = subprocess.Popen(
-        [sys.executable, "-c", HAMMER, url, str(log), str(seed)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert child.stdout is not None
-    assert child.stdin is not None
-    assert child.stdout.readline() == "ready\n"
-    return child
-
-
-def let_go(child: subprocess.Popen[str]) -> None:
-    assert child.stdin is not None
-    child.stdin.write("go\n")
-    child.stdin.flush()
-
-
 LIMIT, MOST_USED = 20_000, 600
 
 
@@ -492,15 +455,10 @@ LIMIT, MOST_USED = 20_000, 600
 @pytest.mark.parametrize("kind", ["sqlite", "redis"])
 def test_processes_share_a_budget(url: str, store: Store, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    children = [start_hammer(url, log, seed) for seed in range(3)]
-    for child in children:
-        let_go(child)
-    for child in children:
-        child.communicate(timeout=100)
-    assert [child.returncode for child in children] == [0] * 3
+    run_together(HAMMER, *((url, log, seed) for seed in range(3)))
     used = sum(map(int, log.read_text().split()))
     state = read_only_account(store)
-    assert LIMIT <= used == state.tokens < LIMIT + len(children) * MOST_USED
+    assert LIMIT <= used == state.tokens < LIMIT + 3 * MOST_USED
 
 
 def test_threads_share_a_budget(ledger: Store) -> None:
@@ -514,10 +472,6 @@ def test_threads_share_a_budget(ledger: Store) -> None:
             except BudgetError:
                 time.sleep(0.001)
 
-    threads = [threading.Thread(target=work) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(HANG_SECONDS)
+    run_threads(*[work] * 6)
     assert model.calls * 300 == read_only_account(ledger).tokens
     assert 10_000 <= model.calls * 300 < 10_000 + 6 * 300

@@ -12,9 +12,7 @@ from pathlib import Path
 import pytest
 
 import njrt
-from njrt.errors import (
-    ConfigurationError,
-)
+from njrt.errors import ConfigurationError
 from njrt.log.recording_file import read_recording
 from njrt.log.recording_place import open_recording_file
 from njrt.testing import Scripted
@@ -41,24 +39,17 @@ def replay(place: str, *questions: str) -> list[str]:
 
 WRITER = """
 import sys, njrt
-place, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-print("ready", flush=True)
-with njrt.using(model=njrt.Scripted(lambda request: "3"), record=f"new:{place}"):
-    for number in range(count):
-        njrt.llm(f"{name} {number}")
+with njrt.using(model=njrt.Scripted(lambda request: "3"), record=f"new:{sys.argv[1]}"):
+    for number in range(10_000):
+        njrt.llm(f"w {number}")
         print(number, flush=True)
 """
 
 
-def start_writer(place: str, name: str, count: int) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", WRITER, place, name, str(count)], stdout=subprocess.PIPE, text=True
-    )
-
-
 def test_a_killed_writer_leaves_a_whole_recording(place: str) -> None:
     generator = random.Random(3)
-    child = start_writer(place, "w", 10_000)
+    command = [sys.executable, "-c", WRITER, place]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     for _ in range(generator.randint(4, 20)):
         assert child.stdout.readline()

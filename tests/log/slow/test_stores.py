@@ -16,12 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from starting import let_go, run_together, start_ready
 
 from njrt.errors import ConfigurationError, DamagedStoreError, StoreError
 from njrt.log.open_store import hide_password, make_store_url, open_store
 from njrt.log.sqlite_store import MemoryStore, SqliteStore
 from njrt.stores import Store, make_store_key, split_store_key, update
-from waiting import HANG_SECONDS, wait_until
+from waiting import HANG_SECONDS, run_threads, wait_until
 
 KINDS = ("memory", "sqlite", "redis")
 SHARED = KINDS[1:]
@@ -262,32 +263,9 @@ for number in range(count):
 """
 
 
-def start(url: str, count: int, log: str) -> subprocess.Popen[str]:
-    child = subprocess.Popen(
-        [sys.executable, "-c", COUNTER, url, str(count), log],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
-    return child
-
-
-def go(child: subprocess.Popen[str]) -> None:
-    assert child.stdin is not None
-    child.stdin.write("go\n")
-    child.stdin.flush()
-
-
 @every_shared_store
 def test_no_change_of_many_processes_is_lost(url: str, store: Store) -> None:
-    children = [start(url, 40, str(number)) for number in range(4)]
-    for child in children:
-        go(child)
-    for child in children:
-        child.communicate(timeout=HANG_SECONDS)
-    assert [child.returncode for child in children] == [0] * 4
+    run_together(COUNTER, *((url, 40, number) for number in range(4)))
     assert store.get("counter") == "160"
     lines = read_lines(store)
     for number in range(4):
@@ -302,11 +280,7 @@ def test_no_change_of_many_threads_is_lost(store: Store) -> None:
             update(store, "counter", lambda text: str(int(text or 0) + 1))
             add_line(store, "line")
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(HANG_SECONDS)
+    run_threads(*[work] * 4)
     assert (store.get("counter"), len(read_lines(store))) == ("80", 80)
 
 
@@ -315,8 +289,8 @@ def test_a_killed_writer_leaves_what_was_confirmed(url: str, store: Store) -> No
     generator = random.Random(5)
     for _ in range(3):
         before = int(store.get("counter") or 0), len(read_lines(store))
-        child = start(url, 100_000, "w")
-        go(child)
+        child = start_ready(COUNTER, url, 100_000, "w")
+        let_go(child)
         assert child.stdout is not None
         said = [child.stdout.readline() for _ in range(generator.randint(1, 30))]
         child.send_signal(signal.SIGKILL)
