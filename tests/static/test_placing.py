@@ -143,8 +143,7 @@ def test_types_are_declared_once_said(studio: Studio) -> None:
 def test_tracebacks_name_the_block(studio: Studio) -> None:
     studio.built(LOOP, "gross = price / 0")
     line = studio.read("program.py").split("\n").index("        gross = price / 0") + 1
-    result = studio.njc("show", "--line", f"program.py:{line}")
-    assert result.output == "program.njpy:7\n"
+    assert studio.njc("show", "--line", f"program.py:{line}").output == "program.njpy:7\n"
 
 
 def test_live_blocks_stand_beside(studio: Studio) -> None:
