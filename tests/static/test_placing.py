@@ -117,13 +117,6 @@ def test_every_place(studio: Studio, name: str) -> None:
     assert "# end of natural block" in text
 
 
-def test_strings_keep_their_lines(studio: Studio) -> None:
-    source, code = PROGRAMS["strings"]
-    space: dict[str, object] = {}
-    exec(studio.built(source, code), space)
-    assert space["f"](0) == "one\n  two\n"  # type: ignore[operator]
-
-
 def test_the_helper_has_a_name_of_its_own(studio: Studio) -> None:
     source = (
         'def f(llm):\n    """natural\n    Judge <llm> into <:y: bool>.\n    """\n    return y\n'

@@ -102,12 +102,6 @@ def test_a_locked_build_reads_each_file_once(studio: Studio) -> None:
     assert calls == {"parse": 1, "check": 1, "emit": 1}
 
 
-def test_the_head_of_a_file_says_who_wrote_its_code(shop: Studio) -> None:
-    shop.njc(*BUILD, replies=[GOOD], name="m")
-    head = shop.read("shop.py").split("\n")[2]
-    assert head == "# code by m"
-
-
 def test_a_locked_build_needs_no_tools_and_no_network(built: Studio) -> None:
     (built.folder / "shop.py").unlink()
     hidden = """
@@ -147,15 +141,6 @@ def test_nothing_is_asked_on_a_read_only_disk(
     shop.njc(*BUILD, "--force")
     learn = ("static", "shop.njpy", "--repair", "--test", "true")
     assert "cannot write njc.lock: it is read-only" in shop.njc(*learn, code=2).output
-
-
-def test_no_code_is_a_build_error(shop: Studio) -> None:
-    result = shop.njc(*BUILD, "--attempts", "3", replies=[BAD, WORSE, BAD], code=1)
-    assert "shop.njpy:4:9: error[NJ401]: no code for `shop.njpy:total` passed the checks in 3 " in (
-        result.stderr
-    )
-    assert "nothing was written" in result.stderr
-    assert not (shop.folder / "shop.py").exists()
 
 
 def test_a_block_may_fall_back_to_live(studio: Studio) -> None:
@@ -256,11 +241,6 @@ def test_modes_of_block_file_and_project(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP, "pyproject.toml": '[tool.njc]\nsrc = "."\nmode = "static"\n'})
     studio.njc("build")
     assert "# end of natural block" in studio.read("shop.py")
-
-
-def test_a_check_asks_nobody(shop: Studio) -> None:
-    assert "in njc.lock is " in shop.njc(*BUILD, "--check", code=1).stderr
-    assert shop.asked == []
 
 
 def test_errors_of_the_program_come_before_any_question(studio: Studio) -> None:
