@@ -30,10 +30,6 @@ PROGRAM = read_program("status_line")
 REPLY = '{"greeting": "Good morning, Ida"}'
 
 
-def slowly(seconds: float) -> Answer:
-    return Answer(says(REPLY).body, after=seconds)
-
-
 class Screen:
     """The lines of a terminal, as far as njc uses its codes."""
 
@@ -71,14 +67,20 @@ class Screen:
         return "\n".join(self.lines).rstrip("\n")
 
 
-def run_on_terminal(
-    here: Workplace, *arguments: str, environ: Mapping[str, str], columns: int = 80
-) -> str:
-    """What a command writes to a terminal."""
+def run_on_terminal(here: Workplace, *arguments: str, seconds: float, columns: int = 80) -> str:
+    """What `njc run` writes to a terminal; the model takes so many seconds."""
+    here.write({"prog.njpy": PROGRAM})
+    answer = Answer(says(REPLY).body, after=seconds)
+    with OpenAIServer([answer], vendor=False, models=("local",)) as server:
+        terminal = {"TERM": "xterm", "COLUMNS": str(columns)}
+        return read_terminal(here, *arguments, environ=terminal | ask_server(server))
+
+
+def read_terminal(here: Workplace, *arguments: str, environ: Mapping[str, str]) -> str:
     leader, follower = pty.openpty()
-    env = clean_environment() | {"TERM": "xterm", "COLUMNS": str(columns)} | dict(environ)
+    env = clean_environment() | dict(environ)
     process = subprocess.Popen(
-        [sys.executable, "-m", "njc", *arguments],
+        [sys.executable, "-m", "njc", "run", *arguments],
         cwd=here.folder, env=env, stdin=follower, stdout=follower, stderr=follower,
     )  # fmt: skip
     os.close(follower)
@@ -112,9 +114,7 @@ def find_painted(written: str) -> list[str]:
 
 
 def test_a_slow_call_is_shown_and_leaves_no_trace(here: Workplace) -> None:
-    here.write({"prog.njpy": PROGRAM})
-    with OpenAIServer([slowly(2)], vendor=False, models=("local",)) as server:
-        written = run_on_terminal(here, "run", "prog.njpy", environ=ask_server(server), columns=60)
+    written = run_on_terminal(here, "prog.njpy", seconds=2, columns=60)
     painted = find_painted(written)
     assert re.fullmatch(r"prog\.njpy:4  openai/local  \d+ s", painted[-1])
     assert max(map(len, painted)) < 60
@@ -122,9 +122,7 @@ def test_a_slow_call_is_shown_and_leaves_no_trace(here: Workplace) -> None:
 
 
 def test_what_the_program_prints_meanwhile_is_kept_whole(here: Workplace) -> None:
-    here.write({"prog.njpy": PROGRAM})
-    with OpenAIServer([slowly(2.2)], vendor=False, models=("local",)) as server:
-        written = run_on_terminal(here, "run", "prog.njpy", "--beside", environ=ask_server(server))
+    written = run_on_terminal(here, "prog.njpy", "--beside", seconds=2.2)
     assert len(find_painted(written)) > 2
     assert Screen(written).text == (
         "first\nno end of line: beside 0\nbeside 1\nbeside 2\nbeside 3\nGood morning, Ida\nlast"
@@ -132,9 +130,7 @@ def test_what_the_program_prints_meanwhile_is_kept_whole(here: Workplace) -> Non
 
 
 def test_nothing_is_painted_if_less_output_is_wanted(here: Workplace) -> None:
-    here.write({"prog.njpy": PROGRAM})
-    with OpenAIServer([slowly(1.2)], vendor=False, models=("local",)) as server:
-        written = run_on_terminal(here, "run", "-q", "prog.njpy", environ=ask_server(server))
+    written = run_on_terminal(here, "-q", "prog.njpy", seconds=1.2)
     assert written == "first\r\nno end of line: Good morning, Ida\r\nlast\r\n"
 
 
@@ -154,7 +150,7 @@ def test_a_quick_call_is_not_shown() -> None:
 
 def test_nothing_is_painted_in_a_pipe(here: Workplace) -> None:
     here.write({"prog.njpy": PROGRAM})
-    with OpenAIServer([Answer(says(REPLY).body)], vendor=False, models=("local",)) as server:
+    with OpenAIServer([says(REPLY)], vendor=False, models=("local",)) as server:
         result = here.process("run", "prog.njpy", environ=ask_server(server))
     assert (result.stdout, result.stderr) == (
         "first\nno end of line: Good morning, Ida\nlast\n",
