@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -111,92 +112,78 @@ def give(*values: Any, **expected: Any) -> list[dict[str, Any]]:
 
 OPEN, DONE = {"tasks": [{"done": False}]}, {"tasks": [{"done": True}]}
 LONG = "x" * 900 + "2" + "y" * 900
-RUNS: dict[str, tuple[str, list[dict[str, Any]], str, Any, list[str]]] = {
-    "all pass": (
-        *("route", CASES, "--repeats 2 --gate 1", answer),
-        ["on 3 cases, 2 times", "6 of 6", "0.438 to 1.000"],
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of the command, patterns of what it prints, further words, and the exit code."""
+
+    function: str
+    cases: Sequence[dict[str, Any]]
+    printed: Sequence[str]
+    words: str = ""
+    model: Any = answer
+    code: int = 0
+
+
+CALLS: dict[str, Call] = {
+    "all pass": Call(
+        "route", CASES, ["on 3 cases, 2 times", "6 of 6", "0.438 to 1.000"], "--repeats 2 --gate 1"
     ),
-    "some fail": (
-        *("route", CASES, "--gate 0.9", lambda _: {"team": "billing"}),
-        ["2 of 3", "^line 1: expected 'shipping', got 'billing'$"],
+    "some fail": Call(
+        *("route", CASES, ["2 of 3", "^line 1: expected 'shipping', got 'billing'$"]),
+        *("--gate 0.9", lambda _: {"team": "billing"}, 1),
     ),
-    "no price": ("route", CASES, "", cost(None), ["^scripted +3 of 3 .* price unknown"]),
-    "a price": ("route", CASES, "", cost(0.5), [r"^scripted +3 of 3 .* \$1.5000"]),
-    "no block": (
-        "get",
-        [{"inputs": {"x": 1}, "check": "1"}],
-        "",
-        answer,
-        [r"^no model .* \$0.0000"],
+    "no price": Call("route", CASES, ["^scripted +3 of 3 .* price unknown"], model=cost(None)),
+    "a price": Call("route", CASES, [r"^scripted +3 of 3 .* \$1.5000"], model=cost(0.5)),
+    "no block": Call("get", [{"inputs": {"x": 1}, "check": "1"}], [r"^no model .* \$0.0000"]),
+    "nearly equal": Call("get", [{"inputs": {"x": 0.1 + 0.2}, "expect": [0.3, -0.3]}], ["1 of 1"]),
+    "no boolean": Call("leave", give(1, expect=True), ["expected True, got 1"]),
+    "an exception": Call(
+        *("route", CASES[:1], ["^line 1: ValueError: no team", "0 of 1"]),
+        model=lambda _: {"raise": "ValueError", "message": "no team"},
     ),
-    "nearly equal": (
-        *("get", [{"inputs": {"x": 0.1 + 0.2}, "expect": [0.3, -0.3]}], "", answer),
-        ["1 of 1"],
-    ),
-    "no boolean": (*("leave", give(1, expect=True), "", answer), ["expected True, got 1"]),
-    "an exception": (
-        *("route", CASES[:1], "", lambda _: {"raise": "ValueError", "message": "no team"}),
-        ["^line 1: ValueError: no team", "0 of 1"],
-    ),
-    "arguments after the call": (
-        *("tick", [{"inputs": OPEN, "after": DONE}], "--repeats 2"),
-        [run("tasks[0]['done'] = True", done=True), run("print(tasks)", done=True)],
+    "arguments after the call": Call(
+        *("tick", [{"inputs": OPEN, "after": DONE}]),
         [
             "1 of 2",
             r"^line 1: `tasks` should be .*True.* after the call, and is .*False.* \(1 of 2",
         ],
+        "--repeats 2",
+        [run("tasks[0]['done'] = True", done=True), run("print(tasks)", done=True)],
     ),
-    "a hostile name": (
-        *("leave", give(1, expect=2, name="\x1b[31mred\n\u202e"), "", answer),
+    "a hostile name": Call(
+        *("leave", give(1, expect=2, name="\x1b[31mred\n\u202e")),
         [r"^\\x1b\[31mred\\n\\u202e: expected 2, got 1$"],
     ),
-    "a model named twice": (
-        *("leave", give(1, expect=1), "--model a,b,a --model b", answer),
-        [r"-\na +1 of 1.*\nb +1 of 1.*\n\Z"],
+    "a model named twice": Call(
+        *("leave", give(1, expect=1), [r"-\na +1 of 1.*\nb +1 of 1.*\n\Z"]),
+        "--model a,b,a --model b",
     ),
-    "long texts": (
-        "repeat",
-        give(1, expect=LONG),
-        "",
-        answer,
-        [r"x{100}x*'\.\.\..*got 'x{100}x*'\.\.\."],
+    "long texts": Call("repeat", give(1, expect=LONG), [r"x{100}x*'\.\.\..*got 'x{100}x*'\.\.\."]),
+    "a check that begins with a blank": Call("leave", give(1, check=" n == 1"), ["1 of 1"]),
+    "no expression": Call("leave", give(1, check="x ="), ["`check` is no expression here"], code=2),
+    "a null": Call("leave", give(1, expect=None), ["expected None, got 1"]),
+    "repeats": Call("route", CASES, ["12 of 12  1.000  0.438 to 1.000"], "--repeats 4"),
+    "inputs that do not fit": Call(
+        "route", give(1, expect=1), ["line 1 gives n, which does not fit"], code=2
     ),
-    "a check that begins with a blank": ("leave", give(1, check=" n == 1"), "", answer, ["1 of 1"]),
-    "no expression": ("leave", give(1, check="x ="), "", answer, ["`check` is no expression here"]),
-    "a null": ("leave", give(1, expect=None), "", answer, ["expected None, got 1"]),
-    "repeats": ("route", CASES, "--repeats 4", answer, ["12 of 12  1.000  0.438 to 1.000"]),
-    "inputs that do not fit": (
-        "route",
-        give(1, expect=1),
-        "",
-        answer,
-        ["line 1 gives n, which does not fit"],
-    ),
-    "no function": ("missing", CASES, "", answer, ["no function `missing`"]),
-    "no gate": ("route", CASES, "--gate pass^2>=1", answer, ["is not a valid float"]),
-    "no flag": ("route", CASES, "--against HEAD", answer, ["--against was removed in njc 0.3"]),
+    "no function": Call("missing", CASES, ["no function `missing`"], code=2),
+    "no gate": Call("route", CASES, ["is not a valid float"], "--gate pass^2>=1", code=2),
+    "no flag": Call("route", CASES, ["--against was removed in njc 0.3"], "--against HEAD", code=2),
     **{
-        text: ("leave", give(n, 1, expect=1), "", answer, ["1 of 2", f"^line 1: {re.escape(text)}"])
+        text: Call("leave", give(n, 1, expect=1), ["1 of 2", f"^line 1: {re.escape(text)}"])
         for n, text in enumerate(ENDS, 2)
     },
 }
-CODES = {
-    "some fail": 1,
-    "no expression": 2,
-    "inputs that do not fit": 2,
-    "no function": 2,
-    "no gate": 2,
-    "no flag": 2,
-}
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_what_is_printed(tmp_path: Path, name: str) -> None:
-    function, given, words, model, texts = RUNS[name]
-    program, cases = write(tmp_path, given, PROGRAM + MORE)
-    result = evaluate(f"{program}:{function}", cases, *words.split(), model=model)
-    assert result.exit_code == CODES.get(name, 0), result.output
-    for text in texts:
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_what_is_printed(tmp_path: Path, call: Call) -> None:
+    program, cases = write(tmp_path, call.cases, PROGRAM + MORE)
+    result = evaluate(f"{program}:{call.function}", cases, *call.words.split(), model=call.model)
+    assert result.exit_code == call.code, result.output
+    for text in call.printed:
         assert re.search(text, result.output, re.MULTILINE), result.output
     assert len(result.output) < 900
 

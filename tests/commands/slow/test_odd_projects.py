@@ -21,11 +21,6 @@ from njrt.messages import Request
 # ── Which files are compiled, and where to ───────────────────────────────────────────────────────
 
 
-def set_patterns(key: str, pattern: str) -> dict[str, str]:
-    """Return the project's file that includes or excludes files."""
-    return {"pyproject.toml": f'[tool.njc]\n{key} = ["{pattern}"]\n'}
-
-
 PROJECTS: Mapping[str, tuple[Mapping[str, str], str, list[str] | str]] = {
     # files, the command, and then the compiled files or a part of the error
     "no settings: `tool` is a number": (
@@ -48,21 +43,14 @@ PROJECTS: Mapping[str, tuple[Mapping[str, str], str, list[str] | str]] = {
         "build",
         ["out/a.py"],
     ),
-    "a directory inside another, the inner one last": (
-        {"src/shop/a.njpy": GREETING},
-        "build src src/shop -o out",
-        ["out/shop/a.py"],
-    ),
-    "a directory inside another, the inner one first": (
-        {"src/shop/a.njpy": GREETING},
-        "build src/shop src -o out",
-        ["out/shop/a.py"],
-    ),
-    "a file inside a directory": (
-        {"src/shop/a.njpy": GREETING},
-        "build src src/shop/a.njpy -o out",
-        ["out/shop/a.py"],
-    ),
+    **{
+        f"one file by two paths: {words}": (
+            {"src/shop/a.njpy": GREETING},
+            f"build {words} -o out",
+            ["out/shop/a.py"],
+        )
+        for words in ("src src/shop", "src/shop src", "src src/shop/a.njpy")
+    },
     "a name with a line feed": (
         {"a\nimport os #.njpy": GREETING, "b.njpy": GREETING},
         "build . -o out",
@@ -77,41 +65,6 @@ PROJECTS: Mapping[str, tuple[Mapping[str, str], str, list[str] | str]] = {
         {"my src/größe/a-b.c.njpy": GREETING, "my src/a.njpy/(b).njpy": GREETING},
         "build . -o out",
         ["out/my src/a.njpy/(b).py", "out/my src/größe/a-b.c.py"],
-    ),
-    "exclude below the root": (
-        {"a.njpy": GREETING, "b/a.njpy": GREETING, **set_patterns("exclude", "./a.njpy")},
-        "build . -o out",
-        ["out/b/a.py"],
-    ),
-    "exclude from the root on": (
-        {"a.njpy": GREETING, "b/a.njpy": GREETING, **set_patterns("exclude", "/b/")},
-        "build . -o out",
-        ["out/a.py"],
-    ),
-    "exclude at any depth": (
-        {
-            "a.njpy": GREETING,
-            "b/a.njpy": GREETING,
-            "b/c.njpy": GREETING,
-            **set_patterns("exclude", "**/a.njpy"),
-        },
-        "build . -o out",
-        ["out/b/c.py"],
-    ),
-    "include at any depth": (
-        {
-            "a.njpy": GREETING,
-            "b/a.njpy": GREETING,
-            "b/c.njpy": GREETING,
-            **set_patterns("include", "**/a.njpy"),
-        },
-        "build . -o out",
-        ["out/a.py", "out/b/a.py"],
-    ),
-    "exclude one level down": (
-        {"a.njpy": GREETING, "b/a.njpy": GREETING, **set_patterns("exclude", "*/a.njpy")},
-        "build . -o out",
-        ["out/a.py"],
     ),
     "a directory where a file is shown": ({"src/a.njpy": GREETING}, "show src", "is a directory"),
     "a directory of two files": (
@@ -140,6 +93,26 @@ def test_what_is_compiled(here: Workplace, name: str) -> None:
     here.njc(*command.split(" "))
     assert [file for file in here.files() if file.endswith(".py")] == expected
     here.njc(*command.split(" "), "--check")
+
+
+@pytest.mark.parametrize(
+    ("key", "pattern", "compiled"),
+    [
+        ("exclude", "./a.njpy", ["out/b/a.py", "out/b/c.py"]),
+        ("exclude", "/b/", ["out/a.py"]),
+        ("exclude", "**/a.njpy", ["out/b/c.py"]),
+        ("include", "**/a.njpy", ["out/a.py", "out/b/a.py"]),
+        ("exclude", "*/a.njpy", ["out/a.py", "out/b/c.py"]),
+    ],
+)
+def test_what_a_pattern_matches(
+    here: Workplace, key: str, pattern: str, compiled: list[str]
+) -> None:
+    here.write(dict.fromkeys(("a.njpy", "b/a.njpy", "b/c.njpy"), GREETING))
+    here.write({"pyproject.toml": f'[tool.njc]\n{key} = ["{pattern}"]\n'})
+    for flags in ([], ["--check"]):
+        here.njc("build", ".", "-o", "out", *flags)
+    assert here.files("out") == compiled
 
 
 def test_files_by_name_are_checked_without_regard_to_their_outputs(here: Workplace) -> None:
