@@ -7,8 +7,7 @@ import json
 
 import pytest
 from studio import Studio
-
-import njrt
+from workplace import Workplace
 
 SHOP = '''\
 def double(x: int) -> int:
@@ -105,16 +104,10 @@ def test_a_locked_build_honours_the_fallback(studio: Studio) -> None:
 def test_a_static_block_without_a_model(
     studio: Studio, monkeypatch: pytest.MonkeyPatch, model: str, problem: str
 ) -> None:
-    from click.testing import CliRunner
-
-    from njc.commands import njc
-
     if model:
         monkeypatch.setenv("NJC_MODEL", model)
     studio.write({"shop.njpy": SHOP})
-    with njrt.using():
-        result = CliRunner().invoke(njc, STATIC, prog_name="njc")
-    assert result.exit_code == 2
+    result = Workplace(studio.folder).njc(*STATIC, code=2)
     place = "shop.njpy:2: the code of the static block `shop.njpy:double` cannot be written"
     for words in (place, problem, "--locked", 'mode="live"'):
         assert words in result.stderr
