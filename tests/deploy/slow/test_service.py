@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from workplace import Workplace, clean_environment
 
 import njrt
 from loopback import Drop, Garbage, Raw, Status
 from njrt.messages import Request
 from njrt.testing import Scripted
 from openai_server import OpenAIServer, says
-from services import find_postgres, start_postgres
+from services import find_free_port, find_postgres, start_postgres
 from waiting import HANG_SECONDS, wait_until
 
 ROOT = Path(__file__).parents[3]
@@ -32,7 +33,6 @@ sys.path.insert(0, str(SERVICE))
 
 import uvicorn  # noqa: E402
 
-from processes import run_python  # noqa: E402
 from triage import failures, settings, storage  # noqa: E402
 from triage.__main__ import DrainingServer  # noqa: E402
 from triage.admission import MAX_BODY_BYTES, Gate  # noqa: E402
@@ -139,14 +139,10 @@ def start_put(service: RunningService, ticket: str = "a1") -> http.client.HTTPCo
 # ── The example's own tests, and its settings ────────────────────────────────────────────────────
 
 
-def test_the_tests_of_the_example_pass_offline(tmp_path: Path) -> None:
-    kept = {
-        name: text for name, text in os.environ.items() if not name.startswith(("NJC_", "OPENAI_"))
-    }
-    kept.pop("PYTEST_ADDOPTS", None)
-    kept["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    done = run_python("-m", "pytest", "-q", "-p", "njrt.pytest_plugin", "-p", "no:cacheprovider", cwd=ROOT / "examples/service", env=kept, timeout=100)  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_the_tests_of_the_example_pass_offline() -> None:
+    environ = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
+    words = ("-m", "pytest", "-q", "-p", "njrt.pytest_plugin", "-p", "no:cacheprovider")
+    done = Workplace(ROOT / "examples/service").python(*words, environ=environ)
     assert "6 passed" in done.stdout
 
 
@@ -423,15 +419,8 @@ def test_sigterm_finishes_what_runs_and_refuses_what_comes(tmp_path: Path) -> No
             return find_refusal(seen)
 
         server.find_refusal = wait_and_find_refusal  # type: ignore[method-assign]
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        environ = {
-            name: text
-            for name, text in os.environ.items()
-            if not name.startswith(("NJC_", "OPENAI_"))
-        }
-        environ |= {
+        port = find_free_port()
+        environ = clean_environment() | {
             "NJC_BASE_URL": server.base_url, "NJC_MODEL": "m", "PYTHONPATH": str(SERVICE),
             "TRIAGE_PORT": str(port), "TRIAGE_DATABASE": f"sqlite:///{tmp_path / 'triage.db'}",
             "TRIAGE_DRAIN_SECONDS": "0.2", "TRIAGE_STOP_SECONDS": "60",
