@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Mapping
 
+import pyte
 import pytest
 from workplace import Workplace, clean_environment
 
@@ -30,41 +31,11 @@ PROGRAM = read_program("status_line")
 REPLY = '{"greeting": "Good morning, Ida"}'
 
 
-class Screen:
-    """The lines of a terminal, as far as njc uses its codes."""
-
-    TOKEN = re.compile(r"\x1b(?:[D78]|\[A|\[B|\[2K)|[^\x1b]", re.DOTALL)
-
-    def __init__(self, written: str) -> None:
-        self.lines = [""] * 200
-        self.row = self.column = 0
-        self.saved = (0, 0)
-        assert not self.TOKEN.sub("", written), "an unknown code"
-        for token in self.TOKEN.findall(written):
-            self._take(token)
-
-    def _take(self, token: str) -> None:
-        match token:
-            case "\n" | "\x1bD" | "\x1b[B":
-                self.row += 1
-            case "\r":
-                self.column = 0
-            case "\x1b[A":
-                self.row -= 1
-            case "\x1b7":
-                self.saved = (self.row, self.column)
-            case "\x1b8":
-                self.row, self.column = self.saved
-            case "\x1b[2K":
-                self.lines[self.row] = ""
-            case _:
-                line = self.lines[self.row].ljust(self.column)
-                self.lines[self.row] = line[: self.column] + token + line[self.column + 1 :]
-                self.column += 1
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.lines).rstrip("\n")
+def read_screen(written: str) -> str:
+    """Return the text that a terminal shows after this was written to it."""
+    screen = pyte.Screen(80, 50)
+    pyte.Stream(screen).feed(written)
+    return "\n".join(map(str.rstrip, screen.display)).rstrip()
 
 
 def run_on_terminal(here: Workplace, *arguments: str, seconds: float, columns: int = 80) -> str:
@@ -118,13 +89,13 @@ def test_a_slow_call_is_shown_and_leaves_no_trace(here: Workplace) -> None:
     painted = find_painted(written)
     assert re.fullmatch(r"prog\.njpy:4  openai/local  \d+ s", painted[-1])
     assert max(map(len, painted)) < 60
-    assert Screen(written).text == "first\nno end of line: Good morning, Ida\nlast"
+    assert read_screen(written) == "first\nno end of line: Good morning, Ida\nlast"
 
 
 def test_what_the_program_prints_meanwhile_is_kept_whole(here: Workplace) -> None:
     written = run_on_terminal(here, "prog.njpy", "--beside", seconds=2.2)
     assert len(find_painted(written)) > 2
-    assert Screen(written).text == (
+    assert read_screen(written) == (
         "first\nno end of line: beside 0\nbeside 1\nbeside 2\nbeside 3\nGood morning, Ida\nlast"
     )
 
