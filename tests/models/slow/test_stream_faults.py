@@ -34,9 +34,6 @@ from openai_server import says, split_completion
 from vendors import VENDORS
 from waiting import HANG_SECONDS
 
-pytest.importorskip("openai")
-pytest.importorskip("anthropic")
-
 STREAM = "text/event-stream"
 STREAMED = [
     *(("openai", *OPENAI[kind]) for kind in ("text", "calls")),
