@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from click.testing import Result
 from workplace import Workplace
@@ -34,9 +35,16 @@ class Studio(Workplace):
         self.asked += model.requests
         return result
 
-    def built(self, source: str, *codes: str, mode: str = "static") -> str:
+    def built(self, source: str, *codes: str) -> str:
         """Return the compiled form of a program whose blocks a model writes as `codes`."""
         self.write({"program.njpy": source})
         replies = [f"```python\n{code}\n```" for code in codes]
-        self.njc("build", "program.njpy", "--mode", mode, replies=replies)
+        self.njc("build", "program.njpy", "--mode", "static", replies=replies)
         return self.read("program.py")
+
+
+def load(text: str) -> dict[str, Any]:
+    """Run a compiled program; return its names."""
+    space: dict[str, Any] = {}
+    exec(compile(text, "program.py", "exec"), space)
+    return space

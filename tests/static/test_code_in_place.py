@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from studio import Studio
+from studio import Studio, load
 
 import njrt
 from case_programs import read_program
@@ -186,9 +186,7 @@ def test_imports_of_several_blocks(studio: Studio, seed: int) -> None:
         expected.append(space[name])
     with njrt.using(model=njrt.Scripted([])):
         built = studio.built(TWO, *codes)
-        space = {}
-        exec(built, space)
-        assert space["f"]([], "ab") == tuple(expected), built
+        assert load(built)["f"]([], "ab") == tuple(expected), built
 
 
 @pytest.mark.parametrize(
@@ -216,6 +214,4 @@ def test_names_that_mean_something_else_are_refused(studio: Studio, code: str, n
 )
 def test_instructions_with_any_character_are_comments(studio: Studio, escape: str) -> None:
     source = f'def f(x):\n    """natural\n    Set <:y> by <x>.{escape}y = 9; import nothing\n    """\n    return y\n'
-    space: dict[str, Any] = {}
-    exec(studio.built(source, "y = x"), space)
-    assert space["f"](4) == 4
+    assert load(studio.built(source, "y = x"))["f"](4) == 4

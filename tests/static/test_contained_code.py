@@ -6,11 +6,10 @@ import ast
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
 
 import black
 import pytest
-from studio import Studio
+from studio import Studio, load
 
 import njrt
 
@@ -34,13 +33,6 @@ def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Static code needs no model when it runs."""
     for name in ("NJC_MODEL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "NJC_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-
-
-def load(text: str) -> dict[str, Any]:
-    """Return the names of a compiled file."""
-    space: dict[str, Any] = {}
-    exec(compile(text, "program.py", "exec"), space)
-    return space
 
 
 def contained(prompt: str, head: str, tail: str, before: str = "") -> str:

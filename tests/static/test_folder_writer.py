@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from studio import Studio
+from studio import Studio, load
 
 from njc.compiler.frontend.source import SourceFile
 from njc.project.units import Unit
@@ -74,9 +74,7 @@ def test_answers_enter_the_lock_and_leave_the_folder(asked: Studio) -> None:
     lock = asked.read("njc.lock")
     assert lock.count('model = "Ada Lovelace"') == 2
     assert "# code by Ada Lovelace\n" in asked.read("shop.py")
-    space: dict[str, object] = {}
-    exec(asked.read("shop.py"), space)
-    assert space["double"](4) == 9  # type: ignore[operator]
+    assert load(asked.read("shop.py"))["double"](4) == 9
 
 
 def test_a_refused_answer_is_explained_and_not_tried_twice(asked: Studio) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from studio import Studio
+from studio import Studio, load
 
 LOOP = '''\
 import math
@@ -47,9 +47,7 @@ def total(prices, rate):
 
 """
     )
-    space: dict[str, object] = {}
-    exec(text, space)
-    assert space["total"]([1, 2, -1, 3], 1) == [2, 4]  # type: ignore[operator]
+    assert load(text)["total"]([1, 2, -1, 3], 1) == [2, 4]
 
 
 def test_the_scaffold_names_places_and_options(studio: Studio) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from studio import Studio
+from studio import Studio, load
 
 import njrt
 from njc.compiler.analysis.modes import resolve_mode
@@ -71,13 +71,12 @@ def start(studio: Studio, source: str) -> None:
 def test_a_block_of_data_cannot_ask_for_code(studio: Studio) -> None:
     start(studio, block(DATA))
     studio.njc("build")  # no model is asked
-    space: dict[str, object] = {}
-    exec(studio.read("shop.py"), space)
+    space = load(studio.read("shop.py"))
     with njrt.using(model=njrt.Scripted([{"kind": "a"}], protocol="text")):
-        assert space["f"]("x", None) == "x"  # type: ignore[operator]
+        assert space["f"]("x", None) == "x"
     says = njrt.Scripted([{"needs_code": "why"}] * 9, protocol="text")
     with njrt.using(model=says), pytest.raises(PolicyError):
-        space["f"]("x", None)  # type: ignore[operator]
+        space["f"]("x", None)
 
 
 def test_code_is_signed_until_it_changes(studio: Studio) -> None:
