@@ -12,6 +12,7 @@ from subprocess import CompletedProcess
 import pytest
 from click.testing import CliRunner, Result
 
+import njrt
 from njc.commands import njc as njc_command
 from processes import run_python
 
@@ -24,6 +25,9 @@ def greet(name: str) -> str:
 '''
 MISSPELT = GREETING.replace("<name>", "<nmae>")
 NOT_PYTHON = "def greet(:\n"
+GREETING_CODE = '```python\ngreeting = f"Hello {name}"\n```'
+WRITER = njrt.Scripted(lambda request: GREETING_CODE, protocol="text")
+"""A model that writes the code of the greeting."""
 
 
 @dataclass

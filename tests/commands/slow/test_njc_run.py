@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import textwrap
+from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 from workplace import GREETING, MISSPELT, NOT_PYTHON, Workplace
@@ -12,6 +14,15 @@ from case_programs import read_program
 FAILING = GREETING + (
     "\n\ndef fail(number):\n    return 1 / number\n\n\nif __name__ == '__main__':\n    fail(0)\n"
 )
+
+
+SETTING = 'x = 1\n"""natural\nSet <:x> to 2.\n"""\n'
+
+
+def run(here: Workplace, program: str, *flags: str, **given: Any) -> CompletedProcess[str]:
+    """Run a program of one file."""
+    here.write({"prog.njpy": program})
+    return here.process("run", *flags, "prog.njpy", **given)
 
 
 def test_the_program_finds_itself_at_home(here: Workplace) -> None:
@@ -40,8 +51,7 @@ def test_the_program_finds_itself_at_home(here: Workplace) -> None:
 
 
 def test_tracebacks_show_the_source_and_nothing_of_njc(here: Workplace) -> None:
-    here.write({"prog.njpy": FAILING})
-    result = here.process("run", "prog.njpy", code=1)
+    result = run(here, FAILING, code=1)
     frames = [line.strip() for line in result.stderr.splitlines() if " File " in line]
     file = here.folder / "prog.njpy"
     assert frames == [
@@ -53,8 +63,8 @@ def test_tracebacks_show_the_source_and_nothing_of_njc(here: Workplace) -> None:
 
 
 def test_tracebacks_through_imports_show_the_source(here: Workplace) -> None:
-    here.write({"prog.njpy": "import pkg.broken\n", "pkg/broken.njpy": GREETING + "1 / 0\n"})
-    result = here.process("run", "prog.njpy", code=1)
+    here.write({"pkg/broken.njpy": GREETING + "1 / 0\n"})
+    result = run(here, "import pkg.broken\n", code=1)
     frames = [line.strip() for line in result.stderr.splitlines() if " File " in line]
     assert [frame.split('"')[2] for frame in frames] == [
         ", line 1, in <module>",
@@ -89,8 +99,7 @@ def test_tracebacks_through_imports_show_the_source(here: Workplace) -> None:
     ],
 )
 def test_exit_codes(here: Workplace, program: str, code: int, message: str) -> None:
-    here.write({"prog.njpy": program + "\n"})
-    assert here.process("run", "prog.njpy", code=code).stderr == message
+    assert run(here, program + "\n", code=code).stderr == message
 
 
 COUNTING = read_program("njc_run_counting")
@@ -101,41 +110,37 @@ def test_natural_blocks_are_carried_out(here: Workplace) -> None:
         with replies("total += len(word)", "total += len(word)", "break"):
             print(count(["a", "bcd", "stop", "never"]))
         """
-    here.write({"prog.njpy": COUNTING + textwrap.dedent(script)})
-    result = here.process("run", "--set", "policy=guarded", "prog.njpy")
+    result = run(here, COUNTING + textwrap.dedent(script), "--set", "policy=guarded")
     assert (result.stdout, result.stderr) == ("4\n", "")
 
 
 def test_the_runtime_is_told_what_the_project_says(here: Workplace) -> None:
     here.write({"pyproject.toml": '[tool.njc]\nmax-calls = 1\npolicy = "guarded"\n'})
-    here.write({"prog.njpy": COUNTING + "with replies('total.x', 'total.y'):\n    count('a')\n"})
-    result = here.process("run", "prog.njpy", code=3)
+    result = run(here, COUNTING + "with replies('total.x', 'total.y'):\n    count('a')\n", code=3)
     assert result.stderr.startswith("error: ")
     assert "prog.njpy:8" in result.stderr
     assert "max_calls" in result.stderr
 
 
 def test_no_model_is_a_matter_of_configuration(here: Workplace) -> None:
-    here.write({"prog.njpy": 'x = 1\n"""natural\nSet <:x> to 2.\n"""\n'})
-    result = here.process("run", "prog.njpy", code=2)
+    result = run(here, SETTING, code=2)
     assert result.stderr.startswith("error: prog.njpy:2: no model is configured; ")
     assert all(name in result.stderr for name in ("OPENAI_API_KEY", "NJC_BASE_URL", "NJC_MODEL"))
 
 
 def test_a_flag_is_stronger_than_the_environment(here: Workplace) -> None:
-    here.write({"prog.njpy": 'x = 1\n"""natural\nSet <:x> to 2.\n"""\n'})
     environ = {"NJC_MODEL": "atlantis/one"}
-    by_environment = here.process("run", "prog.njpy", code=2, environ=environ)
-    flag = ("--set", "model=lemuria/two")
-    by_flag = here.process("run", *flag, "prog.njpy", code=2, environ=environ)
+    by_environment = run(here, SETTING, code=2, environ=environ)
+    by_flag = run(here, SETTING, "--set", "model=lemuria/two", code=2, environ=environ)
     assert "atlantis" in by_environment.stderr
     assert "lemuria" in by_flag.stderr
     assert "atlantis" not in by_flag.stderr
 
 
 def test_verbose_shows_a_natural_error_in_full(here: Workplace) -> None:
-    here.write({"prog.njpy": "from njrt.errors import ModelError\nraise ModelError('down')\n"})
-    result = here.process("run", "-v", "prog.njpy", code=3)
+    result = run(
+        here, "from njrt.errors import ModelError\nraise ModelError('down')\n", "-v", code=3
+    )
     assert 'prog.njpy", line 2, in <module>' in result.stderr
     assert result.stderr.endswith("ModelError: down\n")
 
@@ -226,18 +231,15 @@ def test_wrong_usage(here: Workplace, arguments: list[str], message: str) -> Non
 
 
 def test_pdb_stops_at_the_line_of_the_source(here: Workplace) -> None:
-    here.write(
-        {"prog.njpy": GREETING + "\ndef f():\n    x = 41\n    breakpoint()\n    return x\nf()\n"}
-    )
-    result = here.process("run", "prog.njpy", code=1, environ={"PYTHONBREAKPOINT": "pdb.set_trace"})
+    program = GREETING + "\ndef f():\n    x = 41\n    breakpoint()\n    return x\nf()\n"
+    result = run(here, program, code=1, environ={"PYTHONBREAKPOINT": "pdb.set_trace"})
     assert "prog.njpy(9)f()" in result.stdout or "prog.njpy(10)f()" in result.stdout
     assert "-> return x" in result.stdout or "-> breakpoint()" in result.stdout
 
 
 def test_coverage_counts_the_lines_of_the_source(here: Workplace) -> None:
-    here.write(
-        {"prog.njpy": GREETING + "\ndef f(x):\n    if x:\n        return 1\n    return 2\n\nf(1)\n"}
-    )
+    program = GREETING + "\ndef f(x):\n    if x:\n        return 1\n    return 2\n\nf(1)\n"
+    here.write({"prog.njpy": program})
     here.python("-m", "coverage", "run", "--include", "*.njpy", "-m", "njc", "run", "prog.njpy")
     report = here.python("-m", "coverage", "report", "-m")
     (row,) = (line for line in report.stdout.splitlines() if line.startswith("prog.njpy"))

@@ -12,11 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from workplace import GREETING, MISSPELT, Workplace, clean_environment
+from workplace import GREETING, MISSPELT, WRITER, Workplace, clean_environment
 
 import njrt
 from njc.commands import COMMANDS
-from njrt.messages import Request
 
 # ── Which files are compiled, and where to ───────────────────────────────────────────────────────
 
@@ -232,16 +231,11 @@ def test_old_leftovers_of_killed_writers_are_removed(here: Workplace) -> None:
     assert here.files() == ["src/.a.py.8.tmp", "src/a.njpy", *sorted(old[-2:])]
 
 
-def write_code(request: Request) -> str:
-    """Answer with code for the greeting."""
-    return '```python\ngreeting = f"Hello {name}"\n```'
-
-
 def test_a_link_to_the_lock_and_its_mode_are_kept(here: Workplace) -> None:
     here.write({"src/a.njpy": GREETING, "far/lock": "version = 1\n"})
     (here.folder / "far/lock").chmod(0o664)
     (here.folder / "src/njc.lock").symlink_to("../far/lock")
-    with njrt.using(model=njrt.Scripted(write_code, protocol="text")):
+    with njrt.using(model=WRITER):
         here.njc("build", "src", "--mode", "static")
     assert (here.folder / "src/njc.lock").is_symlink()
     assert "Hello {name}" in here.read("far/lock")
@@ -250,7 +244,7 @@ def test_a_link_to_the_lock_and_its_mode_are_kept(here: Workplace) -> None:
 
 def test_two_sources_of_one_name_do_not_share_static_code(here: Workplace) -> None:
     here.write({"one/a.njpy": GREETING, "two/a.njpy": GREETING.replace("Greet", "Welcome")})
-    with njrt.using(model=njrt.Scripted(write_code, protocol="text")):
+    with njrt.using(model=WRITER):
         result = here.njc("build", "one", "two", "--mode", "static", code=2)
         assert "one/a.njpy and two/a.njpy have one name in njc.lock" in result.stderr
         here.njc("build", "one", "two")
@@ -394,7 +388,7 @@ def test_names_that_are_not_utf8_are_named_in_json(here: Workplace) -> None:
     (here.folder / "src" / os.fsdecode(ODD_NAME[4:])).write_text(GREETING)
     here.njc("build", "src", "-o", "out")
     assert "1 up to date" in here.njc("build", "src", "-o", "out").stderr
-    with njrt.using(model=njrt.Scripted(write_code, protocol="text")):
+    with njrt.using(model=WRITER):
         here.njc("build", "src", "--mode", "static")
     assert r'name = "caf\\xe9 50%20.njpy:greet"' in here.read("src/njc.lock")
     assert "1 up to date" in here.njc("build", "src", "--mode", "static", "--locked").stderr

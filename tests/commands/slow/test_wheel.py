@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from workplace import GREETING, MISSPELT, Workplace, build_wheel, read_wheel
+from workplace import GREETING, MISSPELT, WRITER, Workplace, build_wheel, read_wheel
 
 import njrt
-from njrt.messages import Request
 
 PROJECT = """
 [project]
@@ -87,18 +86,13 @@ def test_what_stops_a_wheel(
 STATIC = GREETING.replace('"""natural', '"""natural(mode="static")')
 
 
-def write_code(request: Request) -> str:
-    """Answer with code for the greeting."""
-    return '```python\ngreeting = f"Hello {name}"\n```'
-
-
 @pytest.mark.parametrize("src", ['src = "src"', ""], ids=["settings", "no settings"])
 @both_backends
 def test_a_wheel_ships_the_code_of_the_lock(here: Workplace, project: str, src: str) -> None:
     settings = project.replace("[tool.njc]", f"[tool.njc]\n{src}")
     here.write({"pyproject.toml": settings, **SOURCES, "src/shop/mail.njpy": STATIC})
     assert "in njc.lock is missing" in build_wheel(here, code=1)
-    with njrt.using(model=njrt.Scripted(write_code, protocol="text")):
+    with njrt.using(model=WRITER):
         here.njc("build", "src", "-o", "out")
     build_wheel(here)
     assert read_wheel(here)["shop/mail.py"] == here.read("out/shop/mail.py")
