@@ -72,20 +72,22 @@ class RunningService:
     def connect(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG_SECONDS)
 
-    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+    def send(self, method: str, path: str, body: Any = None) -> http.client.HTTPConnection:
+        """Send a request and do not wait for its answer."""
         connection = self.connect()
         data = body if isinstance(body, bytes | str | None) else json.dumps(body)
-        connection.request(method, path, data, {"content-type": "application/json", **headers})
-        return read_answer(connection)
+        connection.request(method, path, data, {"content-type": "application/json"})
+        return connection
+
+    def ask(self, method: str, path: str, body: Any = None) -> Answer:
+        return read_answer(self.send(method, path, body))
 
     def put(self, ticket: str = "a1", message: str = "Where is my parcel?") -> Answer:
         return self.ask("PUT", f"/tickets/{ticket}", {"message": message})
 
     def read_metric(self, line: str) -> float:
         """Return the value of one line of the metrics; 0 if it is not there yet."""
-        connection = self.connect()
-        connection.request("GET", "/metrics")
-        text = connection.getresponse().read().decode()
+        text = self.send("GET", "/metrics").getresponse().read().decode()
         found = [row for row in text.splitlines() if row.startswith(f"{line} ")]
         return float(found[0].split()[-1]) if found else 0.0
 
@@ -129,11 +131,7 @@ def slow() -> Iterator[SlowModel]:
 
 
 def start_put(service: RunningService, ticket: str = "a1") -> http.client.HTTPConnection:
-    """Send a request and do not wait for its answer."""
-    connection = service.connect()
-    body = json.dumps({"message": "Where is my parcel?"})
-    connection.request("PUT", f"/tickets/{ticket}", body, {"content-type": "application/json"})
-    return connection
+    return service.send("PUT", f"/tickets/{ticket}", {"message": "Where is my parcel?"})
 
 
 # ── The example's own tests, and its settings ────────────────────────────────────────────────────
@@ -281,10 +279,7 @@ def test_wrong_requests_ask_no_model_and_leave_nothing(database: str) -> None:
     model = Scripted([GOOD])
     with njrt.using(model=model), RunningService(database) as service:
         for method, path, body, status in BODIES:
-            connection = service.connect()
-            data = body if isinstance(body, bytes | str | None) else json.dumps(body)
-            connection.request(method, path, data, {"content-type": "application/json"})
-            response = connection.getresponse()
+            response = service.send(method, path, body).getresponse()
             assert response.status == status, (method, path, body, response.read())
         for header, value, status in (
             ("transfer-encoding", "chunked", 411),
