@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -75,6 +77,20 @@ class Workplace:
     ) -> CompletedProcess[str]:
         env = clean_environment() | dict(environ or {})
         result = run_python(*arguments, cwd=self.folder, env=env)
+        assert result.returncode == code, result.stdout + result.stderr
+        return result
+
+    def shell(self, line: str, code: int = 0) -> CompletedProcess[str]:
+        """Run a line of bash, in which `njc` is the command."""
+        script = f'njc() {{ {sys.executable} -m njc "$@"; }}; {line}'
+        result = subprocess.run(
+            ["bash", "-c", script],
+            cwd=self.folder,
+            env=clean_environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         assert result.returncode == code, result.stdout + result.stderr
         return result
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from workplace import GREETING, Workplace, clean_environment
+from workplace import GREETING, Workplace
 
 PACKAGE = {
     "src/shop/__init__.py": "from shop.names import NAME\n",
@@ -228,36 +226,14 @@ def test_a_file_that_cannot_be_replaced_leaves_nothing_behind(here: Workplace) -
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize(
-    "arguments", [["--version"], ["--help"], ["explain"], ["show", "a.njpy"], ["check", "-h"]]
-)
-def test_a_full_disk_is_an_error(here: Workplace, arguments: list[str]) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "PYTHONUNBUFFERED=1"])
+@pytest.mark.parametrize("command", ["--version", "--help", "explain", "show a.njpy", "check -h"])
+def test_a_full_disk_is_an_error(here: Workplace, command: str, unbuffered: str) -> None:
     here.write({"a.njpy": GREETING})
-    with open("/dev/full", "w") as full:
-        result = subprocess.run(
-            [sys.executable, "-m", "njc", *arguments],
-            cwd=here.folder,
-            env=clean_environment(),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    assert (result.returncode, result.stderr) == (
-        2,
-        "error: cannot write the output: No space left on device\n",
-    )
+    result = here.shell(f"{unbuffered} njc {command} > /dev/full", code=2)
+    assert result.stderr == "error: cannot write the output: No space left on device\n"
 
 
-def test_a_closed_pipe_is_no_traceback(here: Workplace) -> None:
-    script = f"{sys.executable} -m njc explain | true"
-    result = subprocess.run(
-        ["bash", "-c", script],
-        cwd=here.folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert result.stderr == ""
+@pytest.mark.parametrize("unbuffered", ["", "PYTHONUNBUFFERED=1"])
+def test_a_closed_pipe_is_no_traceback(here: Workplace, unbuffered: str) -> None:
+    assert here.shell(f"{unbuffered} njc explain | true").stderr == ""
