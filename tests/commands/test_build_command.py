@@ -19,7 +19,6 @@ HEADER = "# compiled by njc "
 def test_a_tree_is_compiled_into_a_tree(here: Workplace) -> None:
     here.write({"src/a.njpy": GREETING, "src/pkg/b.njpy": GREETING, "src/pkg/data.txt": "x"})
     result = here.njc("build", "src", "-o", "out", "-v")
-    assert result.exit_code == 0
     assert here.files("out") == ["out/a.py", "out/pkg/b.py"]
     assert here.read("out/pkg/b.py").startswith(f"{HEADER}")
     assert "from pkg/b.njpy" in here.read("out/pkg/b.py")
@@ -31,7 +30,7 @@ def test_a_tree_is_compiled_into_a_tree(here: Workplace) -> None:
 
 def test_without_a_directory_compiled_files_go_beside_their_sources(here: Workplace) -> None:
     here.write({"a.njpy": GREETING})
-    assert here.njc("build", "a.njpy").exit_code == 0
+    here.njc("build", "a.njpy")
     assert here.files() == ["a.njpy", "a.py"]
 
 
@@ -43,14 +42,14 @@ def test_the_project_says_what_and_where(here: Workplace) -> None:
             "src/drafts/b.njpy": NOT_PYTHON,
         }
     )
-    assert here.njc("build").exit_code == 0
+    here.njc("build")
     assert here.files("out") == ["out/pkg/a.py"]
     assert 'project={"max_effects": 7}' in here.read("out/pkg/a.py")
     whole = here.read("out/pkg/a.py")
-    assert here.njc("build", "src/pkg/a.njpy", "--force").exit_code == 0
+    here.njc("build", "src/pkg/a.njpy", "--force")
     assert here.read("out/pkg/a.py") == whole, "named alone, a file of the tree is the same file"
-    assert here.njc("build", "--set", "max-effects=8", "--check").exit_code == 1
-    assert here.njc("build", "-o", "elsewhere").exit_code == 0
+    here.njc("build", "--set", "max-effects=8", "--check", code=1)
+    here.njc("build", "-o", "elsewhere")
     assert here.files("elsewhere") == ["elsewhere/pkg/a.py"]
 
 
@@ -60,8 +59,7 @@ def test_only_what_changed_is_compiled(here: Workplace) -> None:
     before = (here.folder / "out/a.py").stat().st_mtime_ns
     here.write({"src/b.njpy": GREETING.replace("Greet", "Welcome")})
     os.utime(here.folder / "src/a.njpy")
-    result = here.njc("build", "src", "-o", "out")
-    assert "1 file compiled, 1 up to date" in result.stderr
+    assert "1 file compiled, 1 up to date" in here.njc("build", "src", "-o", "out").stderr
     assert (here.folder / "out/a.py").stat().st_mtime_ns == before
     assert "Welcome" in here.read("out/b.py")
 
@@ -76,8 +74,7 @@ def test_the_same_bytes_by_any_number_of_processes(here: Workplace) -> None:
 
 def test_one_error_and_nothing_is_written(here: Workplace) -> None:
     here.write({"src/a.njpy": GREETING, "src/b.njpy": MISSPELT})
-    result = here.njc("build", "src", "-o", "out")
-    assert result.exit_code == 1
+    result = here.njc("build", "src", "-o", "out", code=1)
     assert "src/b.njpy:3:11: error[NJ201]" in result.stderr
     assert "nothing was written" in result.stderr
     assert not (here.folder / "out").exists()
@@ -85,11 +82,10 @@ def test_one_error_and_nothing_is_written(here: Workplace) -> None:
 
 def test_warnings_are_errors_by_choice(here: Workplace) -> None:
     here.write({"a.njpy": 'def f():\n    """natural\n    Find an <:answer>.\n    """\n'})
-    assert here.njc("build", "a.njpy").exit_code == 0
+    here.njc("build", "a.njpy")
     here.write({"pyproject.toml": '[tool.njc]\nwarnings = "error"\n'})
-    result = here.njc("build", "a.njpy")
-    assert result.exit_code == 1, "though the compiled file is up to date"
-    assert "error[NJ204]" in result.stderr
+    # The compiled file is up to date.
+    assert "error[NJ204]" in here.njc("build", "a.njpy", code=1).stderr
 
 
 @pytest.mark.parametrize(
@@ -107,13 +103,12 @@ def test_the_work_of_others_is_never_overwritten(
         here.njc("build", "src/a.njpy", "-o", "out")
         text = here.read("out/a.py").replace("return greeting", "return greeting + '!'")
     here.write({"out/a.py": text})
-    result = here.njc("build", "src", "-o", "out")
-    assert result.exit_code == 2
+    result = here.njc("build", "src", "-o", "out", code=2)
     assert message in result.stderr
     assert "--force" in result.stderr
     assert here.read("out/a.py") == text
     assert here.files("out") == ["out/a.py"], "b.py is not written either"
-    assert here.njc("build", "src", "-o", "out", "--force").exit_code == 0
+    here.njc("build", "src", "-o", "out", "--force")
     assert here.read("out/a.py").startswith(HEADER)
 
 
@@ -131,20 +126,17 @@ def test_a_check_has_one_exit_code_for_edited_files(
     here: Workplace, edit: Callable[[str], str], flags: list[str]
 ) -> None:
     here.write({"src/a.njpy": GREETING, "src/b.njpy": GREETING})
-    assert here.njc("build", "src", "-o", "out").exit_code == 0
+    here.njc("build", "src", "-o", "out")
     here.write({"out/a.py": edit(here.read("out/a.py"))})
-    result = here.njc("build", "src", "-o", "out", "--check", *flags)
-    assert result.exit_code == 1, result.stderr
-    assert "out/a.py was" in result.stderr
+    assert "out/a.py was" in here.njc("build", "src", "-o", "out", "--check", *flags, code=1).stderr
 
 
 def test_a_stale_file_and_a_stub_of_an_older_njc(here: Workplace) -> None:
     here.write({"src/a.njpy": GREETING, "src/b.njpy": GREETING})
-    assert here.njc("build", "src", "-o", "out").exit_code == 0
+    here.njc("build", "src", "-o", "out")
     here.write({"out/b.pyi": here.read("out/b.py"), "out/a.py": here.read("out/a.py") + "# mine\n"})
     (here.folder / "src/a.njpy").unlink()
-    result = here.njc("build", "src", "-o", "out", "--check")
-    assert result.exit_code == 1
+    result = here.njc("build", "src", "-o", "out", "--check", code=1)
     assert "stale: out/a.py" in result.stderr
     assert "stale: out/b.pyi" in result.stderr
 
@@ -167,19 +159,19 @@ def test_compiled_files_of_every_kind_are_known_again(here: Workplace, kind: str
         source.write_bytes(content.encode(encoding))
         assert "1 file compiled" in here.njc("build", ".").stderr
         assert "1 up to date" in here.njc("build", ".").stderr
-        assert here.njc("show", "--line", "gr\xfc\xdfe.py:1").exit_code == 0
+        here.njc("show", "--line", "gr\xfc\xdfe.py:1")
     compiled = source.with_suffix(".py")
     compiled.write_bytes(compiled.read_bytes() + b"# mine\n")
     source.unlink()
-    assert "edited by hand" in here.njc("build", "--clean", ".").stderr
+    assert "edited by hand" in here.njc("build", "--clean", ".", code=2).stderr
 
 
 def test_a_check_writes_nothing(here: Workplace) -> None:
     here.write({"a.njpy": GREETING})
-    assert here.njc("build", "a.njpy", "--check").exit_code == 1
+    here.njc("build", "a.njpy", "--check", code=1)
     assert here.files() == ["a.njpy"]
     here.njc("build", "a.njpy")
-    assert here.njc("build", "a.njpy", "--check").exit_code == 0
+    here.njc("build", "a.njpy", "--check")
 
 
 def test_stale_files_are_reported_and_cleaned(here: Workplace) -> None:
@@ -191,17 +183,17 @@ def test_stale_files_are_reported_and_cleaned(here: Workplace) -> None:
         "stale: out/old/b.py has no source any more; `njc build --clean` removes it"
         in result.stderr
     )
-    assert here.njc("build", "src", "-o", "out", "--check").exit_code == 1
-    shown = here.njc("build", "--clean", "src", "-o", "out", "--check")
-    assert (shown.exit_code, "1 file would be removed" in shown.stderr) == (1, True)
+    here.njc("build", "src", "-o", "out", "--check", code=1)
+    shown = here.njc("build", "--clean", "src", "-o", "out", "--check", code=1)
+    assert "1 file would be removed" in shown.stderr
     assert "out/old/b.py" in here.files("out")
     for wrong in ("nosuch", "src/mail.njpy"):
-        refused = here.njc("build", "--clean", wrong, "-o", "out")
-        assert (refused.exit_code, "is not a directory" in refused.stderr) == (2, True)
-    assert here.njc("build", "--clean", "src", "-o", "out").exit_code == 0
+        refused = here.njc("build", "--clean", wrong, "-o", "out", code=2)
+        assert "is not a directory" in refused.stderr
+    here.njc("build", "--clean", "src", "-o", "out")
     assert here.files("out") == ["out/a.py", "out/mine.py"]
     assert not (here.folder / "out/old").exists()
-    assert here.njc("build", "--clean", "src", "-o", "out", "--check").exit_code == 0
+    here.njc("build", "--clean", "src", "-o", "out", "--check")
 
 
 def test_clean_works_beside_sources_and_when_all_are_gone(here: Workplace) -> None:
@@ -211,11 +203,9 @@ def test_clean_works_beside_sources_and_when_all_are_gone(here: Workplace) -> No
     (here.folder / "src/b.njpy").unlink()
     edited = here.read("src/b.py") + "# mine\n"
     here.write({"src/b.py": edited})
-    result = here.njc("build", "--clean", "src")
-    assert result.exit_code == 2
-    assert "edited by hand" in result.stderr
+    assert "edited by hand" in here.njc("build", "--clean", "src", code=2).stderr
     assert here.files("src") == ["src/b.py"]
-    assert here.njc("build", "--clean", "src", "--force").exit_code == 0
+    here.njc("build", "--clean", "src", "--force")
     assert here.files("src") == []
 
 
@@ -238,9 +228,7 @@ def test_wrong_usage_is_named(here: Workplace, arguments: list[str], message: st
     here.write({"a.njpy": GREETING, "plain.py": "", "empty/readme.md": ""})
     here.write({"one/x.njpy": GREETING, "two/x.njpy": GREETING})
     before = here.files()
-    result = here.njc(*arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
+    assert message in here.njc(*arguments, code=2).stderr
     assert here.files() == before
 
 

@@ -15,8 +15,7 @@ UNUSED = 'def f():\n    """natural\n    Find an <:answer>.\n    """\n'
 
 def test_all_findings_of_all_files(here: Workplace) -> None:
     here.write({"src/a.njpy": MISSPELT, "src/b.njpy": NOT_PYTHON, "src/c.njpy": UNUSED})
-    result = here.njc("check", "src")
-    assert result.exit_code == 1
+    result = here.njc("check", "src", code=1)
     assert "src/a.njpy:3:11: error[NJ201]" in result.stdout
     assert "    Greet <nmae> in a <:greeting>." in result.stdout
     assert "did you mean `name`?" in result.stdout
@@ -29,30 +28,28 @@ def test_all_findings_of_all_files(here: Workplace) -> None:
 def test_nothing_found(here: Workplace) -> None:
     here.write({"a.njpy": GREETING})
     result = here.njc("check", "a.njpy")
-    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stdout == ""
     assert "1 file, nothing found" in result.stderr
 
 
 @pytest.mark.parametrize("by", ["project", "environment"])
 def test_warnings_as_errors(here: Workplace, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     here.write({"c.njpy": UNUSED})
-    assert here.njc("check", "c.njpy").exit_code == 0
+    here.njc("check", "c.njpy")
     if by == "project":
         here.write({"pyproject.toml": '[tool.njc]\nwarnings = "error"\n'})
     if by == "environment":
         monkeypatch.setenv("NJC_WARNINGS", "error")
-    result = here.njc("check", "c.njpy")
-    assert result.exit_code == 1
-    assert "error[NJ204]" in result.stdout
+    assert "error[NJ204]" in here.njc("check", "c.njpy", code=1).stdout
 
 
 def test_formats_for_programs(here: Workplace) -> None:
     here.write({"src/a.njpy": MISSPELT})
-    found = json.loads(here.njc("check", "src", "--output-format", "json").stdout)
+    found = json.loads(here.njc("check", "src", "--output-format", "json", code=1).stdout)
     assert [(finding["code"], finding["path"], finding["line"]) for finding in found] == [
         ("NJ201", "src/a.njpy", 3)
     ]
-    github = here.njc("check", "src", "--output-format", "github").stdout
+    github = here.njc("check", "src", "--output-format", "github", code=1).stdout
     assert github.startswith("::error file=src/a.njpy,line=3,")
     here.write({"src/a.njpy": GREETING})
     assert json.loads(here.njc("check", "src", "--output-format", "json").stdout) == []
@@ -69,32 +66,30 @@ def test_formats_for_programs(here: Workplace) -> None:
 )
 def test_quiet(here: Workplace, arguments: list[str], told: bool) -> None:
     here.write({"a.njpy": MISSPELT})
-    result = here.njc(*arguments)
-    assert result.exit_code == 1
+    result = here.njc(*arguments, code=1)
     assert "NJ201" in result.stdout, "findings are the result, and are always printed"
     assert ("1 error in 1 file" in result.stderr) is told
 
 
 def test_color(here: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
     here.write({"a.njpy": MISSPELT})
-    assert "\x1b[" not in here.njc("check", "a.njpy").stdout
-    colored = here.process("check", "a.njpy", "--color", "always").stdout
+    assert "\x1b[" not in here.njc("check", "a.njpy", code=1).stdout
+    colored = here.process("check", "a.njpy", "--color", "always", code=1).stdout
     assert "\x1b[31m\x1b[1merror[NJ201]\x1b[0m: " in colored
-    assert here.process("check", "a.njpy", environ={"FORCE_COLOR": "1"}).stdout == colored
-    never = here.process("check", "a.njpy", "--color", "never", environ={"FORCE_COLOR": "1"})
+    forced = here.process("check", "a.njpy", code=1, environ={"FORCE_COLOR": "1"})
+    assert forced.stdout == colored
+    never = here.process(
+        "check", "a.njpy", "--color", "never", code=1, environ={"FORCE_COLOR": "1"}
+    )
     assert "\x1b[" not in never.stdout
 
 
 def test_an_unreadable_source_is_named(here: Workplace) -> None:
     (here.folder / "a.njpy").symlink_to("nowhere.njpy")
-    result = here.njc("check", "a.njpy")
-    assert result.exit_code == 2
-    assert "no such file or directory: a.njpy" in result.stderr
+    assert "no such file or directory: a.njpy" in here.njc("check", "a.njpy", code=2).stderr
     (here.folder / "b.njpy").mkdir()
     os.mkfifo(here.folder / "c.njpy")
-    result = here.njc("check", ".")
-    assert result.exit_code == 2
-    assert "cannot read c.njpy: not a regular file" in result.stderr
+    assert "cannot read c.njpy: not a regular file" in here.njc("check", ".", code=2).stderr
 
 
 def test_a_closed_standard_input_is_an_error(
@@ -110,4 +105,4 @@ def test_a_closed_standard_input_is_an_error(
 def test_without_a_project_the_working_directory_is_checked(here: Workplace) -> None:
     here.write({"sub/a.njpy": GREETING})
     assert "1 file, nothing found" in here.njc("check").stderr
-    assert "nothing to compile" in here.njc("build").stderr
+    assert "nothing to compile" in here.njc("build", code=2).stderr

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-
-from njc.commands import njc
+from workplace import Workplace
 
 PREDICTED = "does nothing with --predicted, which runs nothing"
 CASES = {
@@ -25,17 +22,8 @@ CASES = {
 }
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "a.njpy").write_text("def f():\n    pass\n")
-    (tmp_path / "a.py").write_text("def f():\n    pass\n")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 @pytest.mark.parametrize("call", CASES)
-def test_contradictory_options_are_refused(folder: Path, call: str) -> None:
-    before = sorted(folder.rglob("*"))
-    result = CliRunner(catch_exceptions=False).invoke(njc, shlex.split(call))
-    assert (result.exit_code, result.output) == (2, f"error: {CASES[call]}\n")
-    assert sorted(folder.rglob("*")) == before
+def test_contradictory_options_are_refused(here: Workplace, call: str) -> None:
+    here.write(dict.fromkeys(("a.njpy", "a.py"), "def f():\n    pass\n"))
+    assert here.njc(*shlex.split(call), code=2).output == f"error: {CASES[call]}\n"
+    assert here.files() == ["a.njpy", "a.py"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 import tomllib
@@ -11,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from workplace import Workplace
 
 from anthropic_server import KEY as ANTHROPIC_KEY
 from anthropic_server import AnthropicServer, message, text
 from loopback import Raw, Status
-from njc.commands import njc as njc_command
 from njc.doctor import (
     EXTRAS,
     RUNTIME_VARIABLES,
@@ -33,17 +32,11 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
+def doctor(here: Workplace) -> Doctor:
     """`njc doctor` in an empty directory, with nothing in the environment but what is given."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / ".git").mkdir()
-    for name in [name for name in os.environ if name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_"))]:
-        monkeypatch.delenv(name)
 
-    def run(*arguments: str, **environ: str) -> Result:
-        for name, value in environ.items():
-            monkeypatch.setenv(name, value)
-        return CliRunner().invoke(njc_command, ["doctor", *arguments], prog_name="njc")
+    def run(*arguments: str, code: int = 0, **environ: str) -> Result:
+        return here.njc("doctor", *arguments, code=code, environ=environ)
 
     return run
 
@@ -61,10 +54,9 @@ def verdicts(result: Result) -> dict[str, tuple[str, str]]:
 
 def test_a_model_of_pydantic_ai_is_asked(doctor: Doctor) -> None:
     pytest.importorskip("pydantic_ai")
-    result = doctor("--offline", NJC_MODEL="pydantic-ai:test")
-    assert result.exit_code == 0, result.output
-    assert verdicts(result)["model"] == ("ok", "pydantic-ai:test")
-    assert "left to PydanticAI" in verdicts(result)["key"][1]
+    found = verdicts(doctor("--offline", NJC_MODEL="pydantic-ai:test"))
+    assert found["model"] == ("ok", "pydantic-ai:test")
+    assert "left to PydanticAI" in found["key"][1]
 
 
 def test_all_is_well_with_a_vendor(doctor: Doctor) -> None:
@@ -73,7 +65,6 @@ def test_all_is_well_with_a_vendor(doctor: Doctor) -> None:
             NJC_MODEL="openai/gpt-4.1", OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.base_url
         )
     found = verdicts(result)
-    assert result.exit_code == 0, result.output
     assert found["model"] == ("ok", "openai/gpt-4.1")
     assert found["key"] == ("ok", "OPENAI_API_KEY is set")
     status, says_ = found["round trip"]
@@ -86,17 +77,13 @@ def test_all_is_well_with_a_vendor(doctor: Doctor) -> None:
 def test_all_is_well_with_the_other_vendor(doctor: Doctor) -> None:
     with AnthropicServer([message(text("ok"))]) as server:
         result = doctor(ANTHROPIC_API_KEY=ANTHROPIC_KEY, ANTHROPIC_BASE_URL=server.url)
-    found = verdicts(result)
-    assert result.exit_code == 0, result.output
-    assert found["round trip"][0] == "ok"
+    assert verdicts(result)["round trip"][0] == "ok"
     assert ANTHROPIC_KEY not in result.output
 
 
 def test_a_server_of_ones_own_needs_no_key(doctor: Doctor) -> None:
     with OpenAIServer([says("ok")], vendor=False) as server:
-        result = doctor(NJC_BASE_URL=server.base_url)
-    found = verdicts(result)
-    assert result.exit_code == 0, result.output
+        found = verdicts(doctor(NJC_BASE_URL=server.base_url))
     assert found["key"][0] == "ok"
     assert found["round trip"][0] == "ok"
 
@@ -114,55 +101,48 @@ def test_a_second_model_to_fall_back_on_is_looked_at_too(doctor: Doctor) -> None
 
 
 def test_a_server_without_a_scheme_does_not_answer(doctor: Doctor) -> None:
-    result = doctor(NJC_BASE_URL="127.0.0.1")
-    assert verdicts(result)["round trip"][0] == "fail"
-    assert result.exit_code == 3
+    found = verdicts(doctor(NJC_BASE_URL="127.0.0.1", code=3))
+    assert found["round trip"][0] == "fail"
 
 
 def test_offline_asks_nobody(doctor: Doctor) -> None:
     with OpenAIServer() as server:
         result = doctor("--offline", NJC_BASE_URL=server.base_url)
         assert server.seen == []
-    assert result.exit_code == 0
     assert "round trip" not in verdicts(result)
     assert "--offline" in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("environ", "check", "part", "code"),
+    ("environ", "check", "part"),
     [
-        ({}, "model", "no model is configured; set one of ANTHROPIC_API_KEY", 2),
-        ({"NJC_MODEL": "gpt-4.1"}, "model", "write openai/NAME", 2),
-        ({"NJC_MODEL": "openai/gpt-4.1"}, "key", "OPENAI_API_KEY is not set; set it", 2),
+        ({}, "model", "no model is configured; set one of ANTHROPIC_API_KEY"),
+        ({"NJC_MODEL": "gpt-4.1"}, "model", "write openai/NAME"),
+        ({"NJC_MODEL": "openai/gpt-4.1"}, "key", "OPENAI_API_KEY is not set; set it"),
         (
             {"NJC_CACHE": "perhaps", "NJC_RECORD": "none"},
             "variable",
             "NJC_CACHE must be on or off",
-            2,
         ),
-        ({"NJC_BUDGET": "usd=abc"}, "variable", "the budget 'usd=abc'", 2),
-        ({"NJC_RECORD": "maybe"}, "variable", "NJC_RECORD must be off, MODE or MODE:PATH", 2),
+        ({"NJC_BUDGET": "usd=abc"}, "variable", "the budget 'usd=abc'"),
+        ({"NJC_RECORD": "maybe"}, "variable", "NJC_RECORD must be off, MODE or MODE:PATH"),
     ],
 )
 def test_what_is_wrong_is_said_with_a_way_out(
-    doctor: Doctor, environ: dict[str, str], check: str, part: str, code: int
+    doctor: Doctor, environ: dict[str, str], check: str, part: str
 ) -> None:
-    result = doctor("--offline", **environ)
+    result = doctor("--offline", code=2, **environ)
     status, said = verdicts(result)[check]
     assert status == "fail"
     assert part in said
     assert len(re.findall(r"^fail +variable ", result.output, re.M)) == (check == "variable")
-    replays_only = environ.get("NJC_RECORD", "").startswith("none")
-    assert result.exit_code == (code if "NJC_MODEL" in environ or replays_only else 2)
 
 
 def test_a_wrong_key_is_refused_and_not_shown(doctor: Doctor) -> None:
     wrong = "sk-wrong-0123456789"
     with OpenAIServer() as server:
-        result = doctor(
-            NJC_MODEL="openai/gpt-4.1", OPENAI_API_KEY=wrong, OPENAI_BASE_URL=server.base_url
-        )
-    assert result.exit_code == 3
+        environ = {"NJC_MODEL": "openai/gpt-4.1", "OPENAI_BASE_URL": server.base_url}
+        result = doctor(code=3, OPENAI_API_KEY=wrong, **environ)
     status, said = verdicts(result)["round trip"]
     assert status == "fail"
     assert "refused the key" in said
@@ -172,9 +152,8 @@ def test_a_wrong_key_is_refused_and_not_shown(doctor: Doctor) -> None:
 def test_a_server_that_is_down(doctor: Doctor) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
-    result = doctor(NJC_BASE_URL=url)
-    status, said = verdicts(result)["round trip"]
-    assert (result.exit_code, status) == (3, "fail")
+    status, said = verdicts(doctor(code=3, NJC_BASE_URL=url))["round trip"]
+    assert status == "fail"
     assert url in said
 
 
@@ -183,9 +162,8 @@ def test_a_server_that_is_down(doctor: Doctor) -> None:
 )
 def test_a_server_that_answers_nonsense(doctor: Doctor, response: Any) -> None:
     with OpenAIServer([response], vendor=False) as server:
-        result = doctor(NJC_BASE_URL=server.base_url, NJC_MODEL="gpt-4.1")
+        result = doctor(code=3, NJC_BASE_URL=server.base_url, NJC_MODEL="gpt-4.1")
     assert verdicts(result)["round trip"][0] == "fail"
-    assert result.exit_code == 3
 
 
 @pytest.mark.parametrize(
@@ -196,7 +174,7 @@ def test_a_flag_is_nearer_than_the_project(
     doctor: Doctor, arguments: list[str], model: str
 ) -> None:
     Path("pyproject.toml").write_text('[tool.njc]\nmodel = "openai/gpt-4.1"\n')
-    assert verdicts(doctor("--offline", *arguments))["model"] == ("ok", model)
+    assert verdicts(doctor("--offline", *arguments, code=2))["model"] == ("ok", model)
 
 
 def test_no_model_is_needed_to_replay(doctor: Doctor) -> None:
@@ -205,7 +183,7 @@ def test_no_model_is_needed_to_replay(doctor: Doctor) -> None:
     assert found["model"] == ("warn", "none; none is needed, as NJC_RECORD=none only replays")
 
 
-def here(**changes: Any) -> HostEnvironment:
+def make_host(**changes: Any) -> HostEnvironment:
     default: dict[str, Any] = {
         "python": (3, 11, 0),
         "environ": {},
@@ -226,23 +204,23 @@ def verdict(check: str, surroundings: HostEnvironment) -> HealthCheck:
 )
 def test_what_the_policy_needs(policy: Any, status: str, exit_code: int) -> None:
     project = Options(policy=policy)
-    able = verdict("policy", here(project=project))
+    able = verdict("policy", make_host(project=project))
     assert (able.status, able.says) == (
         "ok",
         f"{policy or 'auto'}; this system can contain code",
     )
-    unable = verdict("policy", here(project=project, obstacle="it has no filters"))
+    unable = verdict("policy", make_host(project=project, obstacle="it has no filters"))
     assert (unable.status, unable.exit_code) == (status, exit_code)
     assert "this system cannot contain code: it has no filters" in unable.says
 
 
 def test_the_version_of_python_and_a_bare_install() -> None:
-    assert verdict("python", here(python=(3, 14, 0))) == HealthCheck("python", "ok", "3.14.0")
+    assert verdict("python", make_host(python=(3, 14, 0))) == HealthCheck("python", "ok", "3.14.0")
     without = ", ".join(EXTRAS)
-    assert verdict("extras", here()).says == (
+    assert verdict("extras", make_host()).says == (
         f'none; without {without}: pip install "njpy[{",".join(EXTRAS)}]" if you need them'
     )
-    some = verdict("extras", here(version_of={"openai": "2.0", "tomlkit": "0.13"}.get))
+    some = verdict("extras", make_host(version_of={"openai": "2.0", "tomlkit": "0.13"}.get))
     assert (some.status, some.says.partition(";")[0]) == ("ok", "openai 2.0, tomlkit 0.13")
     assert "without anthropic, pydantic-ai, otel, notebook, " in some.says
 
@@ -283,9 +261,8 @@ def test_every_extra_for_users_is_checked() -> None:
 def test_variables_with_wrong_names_or_values(
     doctor: Doctor, variable: str, value: str, status: str, says: str
 ) -> None:
-    result = doctor("--offline", **{variable: value})
-    found = verdicts(result)["variable"]
-    assert (found[0], found[1].startswith(says)) == (status, True), result.output
+    found, said = verdicts(doctor("--offline", code=2, **{variable: value}))["variable"]
+    assert (found, said.startswith(says)) == (status, True), said
 
 
 @pytest.mark.parametrize("name", [*ENVIRONMENT_VARIABLES, *PROJECT_VARIABLES, *RUNTIME_VARIABLES])
@@ -295,7 +272,7 @@ def test_known_variables_are_no_finding(
     monkeypatch.chdir(tmp_path)  # `error` is a file where the variable names a store
     assert not [
         found
-        for found in diagnose(here(environ={name: "error"}), True)
+        for found in diagnose(make_host(environ={name: "error"}), True)
         if found.check == "variable" and "unknown" in found.says
     ]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from workplace import Workplace
 
 import njrt
 from njc.commands import njc
@@ -28,9 +29,9 @@ CODE = "```python\ny = 2 * x\n```"
 CASE = {"inputs": {"x": 2}, "expect": 4}
 
 
-def call(*words: str, reply: str = REPLY) -> Result:
+def call(here: Workplace, *words: str, reply: str = REPLY) -> None:
     with njrt.using(model=njrt.Scripted(lambda _: reply, protocol="text")):
-        return CliRunner().invoke(njc, words)
+        here.njc(*words)
 
 
 def call_offline(*words: str) -> Result:
@@ -53,25 +54,21 @@ READERS: Mapping[str, tuple[str, ...]] = {
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(here: Workplace, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a directory with one file of each kind, written by njc itself if it writes it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("NJC_HOME", str(tmp_path / "home"))
-    Path("pyproject.toml").write_text('[tool.njc]\nwarnings = "error"\n')
-    Path("double.njpy").write_text(PROGRAM)
-    Path("cases.jsonl").write_text(json.dumps(CASE) + "\n")
-    Path("rows.jsonl").write_text('{"x": 2}\n')
-    Path("rows.csv").write_text("x\n2\n")
+    monkeypatch.setenv("NJC_HOME", str(here.folder / "home"))
+    here.write({"pyproject.toml": '[tool.njc]\nwarnings = "error"\n', "double.njpy": PROGRAM})
+    here.write({"cases.jsonl": f"{json.dumps(CASE)}\n", "rows.jsonl": '{"x": 2}\n'})
+    here.write({"rows.csv": "x\n2\n"})
     space: dict[str, Any] = {"__name__": "double"}
     exec(compile_source(SourceFile("double.njpy", PROGRAM.encode())).output or b"", space)
     model = njrt.Scripted([REPLY], protocol="text")
-    with njrt.using(model=model, trace=tmp_path / "trace.jsonl"):
+    with njrt.using(model=model, trace=here.folder / "trace.jsonl"):
         assert space["double"](2) == 4
     with njrt.using(record="all:recording.jsonl"):
-        assert call(*READERS["cases.jsonl"]).exit_code == 0
-    built = call("build", "double.njpy", "--mode", "static", reply=CODE)
-    assert built.exit_code == 0, built.output
-    return tmp_path
+        call(here, *READERS["cases.jsonl"])
+    call(here, "build", "double.njpy", "--mode", "static", reply=CODE)
+    return here.folder
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,12 @@ def write(folder: Path, cases: Sequence[dict[str, Any]], program: str = PROGRAM)
     return str(file), str(lines)
 
 
-def evaluate(*words: str, model: Any) -> Result:
+def evaluate(*words: str, model: Any, code: int = 0) -> Result:
+    """Run `njc eval` with a scripted model; its exit code must be `code`."""
     with njrt.using(model=njrt.Scripted(model, protocol="text")):
-        return CliRunner().invoke(njc, ["eval", *words])
+        result = CliRunner(catch_exceptions=False).invoke(njc, ["eval", *words])
+    assert result.exit_code == code, result.output
+    return result
 
 
 def run_command(*words: str, folder: Path | None = None, **environment: str) -> Any:
@@ -111,92 +115,78 @@ def give(*values: Any, **expected: Any) -> list[dict[str, Any]]:
 
 OPEN, DONE = {"tasks": [{"done": False}]}, {"tasks": [{"done": True}]}
 LONG = "x" * 900 + "2" + "y" * 900
-RUNS: dict[str, tuple[str, list[dict[str, Any]], str, Any, list[str]]] = {
-    "all pass": (
-        *("route", CASES, "--repeats 2 --gate 1", answer),
-        ["on 3 cases, 2 times", "6 of 6", "0.438 to 1.000"],
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of the command, patterns of what it prints, further words, and the exit code."""
+
+    function: str
+    cases: Sequence[dict[str, Any]]
+    printed: Sequence[str]
+    words: str = ""
+    model: Any = answer
+    code: int = 0
+
+
+CALLS: dict[str, Call] = {
+    "all pass": Call(
+        "route", CASES, ["on 3 cases, 2 times", "6 of 6", "0.438 to 1.000"], "--repeats 2 --gate 1"
     ),
-    "some fail": (
-        *("route", CASES, "--gate 0.9", lambda _: {"team": "billing"}),
-        ["2 of 3", "^line 1: expected 'shipping', got 'billing'$"],
+    "some fail": Call(
+        *("route", CASES, ["2 of 3", "^line 1: expected 'shipping', got 'billing'$"]),
+        *("--gate 0.9", lambda _: {"team": "billing"}, 1),
     ),
-    "no price": ("route", CASES, "", cost(None), ["^scripted +3 of 3 .* price unknown"]),
-    "a price": ("route", CASES, "", cost(0.5), [r"^scripted +3 of 3 .* \$1.5000"]),
-    "no block": (
-        "get",
-        [{"inputs": {"x": 1}, "check": "1"}],
-        "",
-        answer,
-        [r"^no model .* \$0.0000"],
+    "no price": Call("route", CASES, ["^scripted +3 of 3 .* price unknown"], model=cost(None)),
+    "a price": Call("route", CASES, [r"^scripted +3 of 3 .* \$1.5000"], model=cost(0.5)),
+    "no block": Call("get", [{"inputs": {"x": 1}, "check": "1"}], [r"^no model .* \$0.0000"]),
+    "nearly equal": Call("get", [{"inputs": {"x": 0.1 + 0.2}, "expect": [0.3, -0.3]}], ["1 of 1"]),
+    "no boolean": Call("leave", give(1, expect=True), ["expected True, got 1"]),
+    "an exception": Call(
+        *("route", CASES[:1], ["^line 1: ValueError: no team", "0 of 1"]),
+        model=lambda _: {"raise": "ValueError", "message": "no team"},
     ),
-    "nearly equal": (
-        *("get", [{"inputs": {"x": 0.1 + 0.2}, "expect": [0.3, -0.3]}], "", answer),
-        ["1 of 1"],
-    ),
-    "no boolean": (*("leave", give(1, expect=True), "", answer), ["expected True, got 1"]),
-    "an exception": (
-        *("route", CASES[:1], "", lambda _: {"raise": "ValueError", "message": "no team"}),
-        ["^line 1: ValueError: no team", "0 of 1"],
-    ),
-    "arguments after the call": (
-        *("tick", [{"inputs": OPEN, "after": DONE}], "--repeats 2"),
-        [run("tasks[0]['done'] = True", done=True), run("print(tasks)", done=True)],
+    "arguments after the call": Call(
+        *("tick", [{"inputs": OPEN, "after": DONE}]),
         [
             "1 of 2",
             r"^line 1: `tasks` should be .*True.* after the call, and is .*False.* \(1 of 2",
         ],
+        "--repeats 2",
+        [run("tasks[0]['done'] = True", done=True), run("print(tasks)", done=True)],
     ),
-    "a hostile name": (
-        *("leave", give(1, expect=2, name="\x1b[31mred\n\u202e"), "", answer),
+    "a hostile name": Call(
+        *("leave", give(1, expect=2, name="\x1b[31mred\n\u202e")),
         [r"^\\x1b\[31mred\\n\\u202e: expected 2, got 1$"],
     ),
-    "a model named twice": (
-        *("leave", give(1, expect=1), "--model a,b,a --model b", answer),
-        [r"-\na +1 of 1.*\nb +1 of 1.*\n\Z"],
+    "a model named twice": Call(
+        *("leave", give(1, expect=1), [r"-\na +1 of 1.*\nb +1 of 1.*\n\Z"]),
+        "--model a,b,a --model b",
     ),
-    "long texts": (
-        "repeat",
-        give(1, expect=LONG),
-        "",
-        answer,
-        [r"x{100}x*'\.\.\..*got 'x{100}x*'\.\.\."],
+    "long texts": Call("repeat", give(1, expect=LONG), [r"x{100}x*'\.\.\..*got 'x{100}x*'\.\.\."]),
+    "a check that begins with a blank": Call("leave", give(1, check=" n == 1"), ["1 of 1"]),
+    "no expression": Call("leave", give(1, check="x ="), ["`check` is no expression here"], code=2),
+    "a null": Call("leave", give(1, expect=None), ["expected None, got 1"]),
+    "repeats": Call("route", CASES, ["12 of 12  1.000  0.438 to 1.000"], "--repeats 4"),
+    "inputs that do not fit": Call(
+        "route", give(1, expect=1), ["line 1 gives n, which does not fit"], code=2
     ),
-    "a check that begins with a blank": ("leave", give(1, check=" n == 1"), "", answer, ["1 of 1"]),
-    "no expression": ("leave", give(1, check="x ="), "", answer, ["`check` is no expression here"]),
-    "a null": ("leave", give(1, expect=None), "", answer, ["expected None, got 1"]),
-    "repeats": ("route", CASES, "--repeats 4", answer, ["12 of 12  1.000  0.438 to 1.000"]),
-    "inputs that do not fit": (
-        "route",
-        give(1, expect=1),
-        "",
-        answer,
-        ["line 1 gives n, which does not fit"],
-    ),
-    "no function": ("missing", CASES, "", answer, ["no function `missing`"]),
-    "no gate": ("route", CASES, "--gate pass^2>=1", answer, ["is not a valid float"]),
-    "no flag": ("route", CASES, "--against HEAD", answer, ["--against was removed in njc 0.3"]),
+    "no function": Call("missing", CASES, ["no function `missing`"], code=2),
+    "no gate": Call("route", CASES, ["is not a valid float"], "--gate pass^2>=1", code=2),
+    "no flag": Call("route", CASES, ["--against was removed in njc 0.3"], "--against HEAD", code=2),
     **{
-        text: ("leave", give(n, 1, expect=1), "", answer, ["1 of 2", f"^line 1: {re.escape(text)}"])
+        text: Call("leave", give(n, 1, expect=1), ["1 of 2", f"^line 1: {re.escape(text)}"])
         for n, text in enumerate(ENDS, 2)
     },
 }
-CODES = {
-    "some fail": 1,
-    "no expression": 2,
-    "inputs that do not fit": 2,
-    "no function": 2,
-    "no gate": 2,
-    "no flag": 2,
-}
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_what_is_printed(tmp_path: Path, name: str) -> None:
-    function, given, words, model, texts = RUNS[name]
-    program, cases = write(tmp_path, given, PROGRAM + MORE)
-    result = evaluate(f"{program}:{function}", cases, *words.split(), model=model)
-    assert result.exit_code == CODES.get(name, 0), result.output
-    for text in texts:
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_what_is_printed(tmp_path: Path, call: Call) -> None:
+    program, cases = write(tmp_path, call.cases, PROGRAM + MORE)
+    words = (f"{program}:{call.function}", cases, *call.words.split())
+    result = evaluate(*words, model=call.model, code=call.code)
+    for text in call.printed:
         assert re.search(text, result.output, re.MULTILINE), result.output
     assert len(result.output) < 900
 
@@ -271,13 +261,13 @@ def test_a_request_is_sent_once(tmp_path: Path) -> None:
             raise njrt.AuthenticationError("the key is no longer valid")
         return answer(request)
 
-    def count(*words: str) -> int:
+    def count(*words: str, code: int = 0) -> int:
         asked_before = len(asked)
         get_target.cache_clear()  # the program may have changed
-        evaluate(f"{program}:route", cases, *words, model=note)
+        evaluate(f"{program}:route", cases, *words, model=note, code=code)
         return len(asked) - asked_before
 
-    assert [count(), count(), count()] == [2, 2, 0]
+    assert [count(code=3), count(), count()] == [2, 2, 0]
     assert count("--repeats", "2") == 3
     write(tmp_path, [*CASES[:2], {"inputs": {"mail": "Other"}, "expect": "billing"}])
     assert count() == 1
@@ -300,26 +290,22 @@ def test_a_program_may_be_named_as_a_module_of_a_namespace_package(
     monkeypatch.syspath_prepend(tmp_path)
     name = f"{folder.parent.name}.shop.{Path(program).stem}"
     (folder / "rules.py").write_text("RULE = 1")
-    result = evaluate(f"{name}:route", cases, model=answer)
-    assert result.exit_code == 0, result.output
+    evaluate(f"{name}:route", cases, model=answer)
     Path(program).write_text("from .rules import RULE\n" + PROGRAM)
-    refused = evaluate(f"{program}:route", cases, model=answer)
-    assert (refused.exit_code, "name it as a module" in refused.output) == (2, True)
+    refused = evaluate(f"{program}:route", cases, model=answer, code=2)
+    assert "name it as a module" in refused.output
 
 
-def test_models_side_by_side_replace_those_of_blocks(tmp_path: Path) -> None:
+def test_models_side_by_side_replace_those_of_blocks(
+    tmp_path: Path, two_models: OpenAIServer
+) -> None:
     program = PROGRAM.replace('"""natural\n', '"""natural(model="openai/named")\n', 1)
     file, cases = write(tmp_path, CASES[:2], program)
-    good, bad = says('{"team": "billing"}'), says('{"team": "shipping"}')
-    with (
-        OpenAIServer([bad, good, bad, bad], vendor=False, models=("a", "b", "named")) as server,
-        pytest.MonkeyPatch.context() as environment,
-    ):
-        environment.setenv("NJC_BASE_URL", f"{server.url}/v1")
-        environment.setenv("OPENAI_API_KEY", "none")
-        words = ["eval", f"{file}:route", cases, "--model", "openai/a,openai/b"]
-        result = CliRunner().invoke(njc, words)
-        assert [seen.body["model"] for seen in server.seen] == ["a", "a", "b", "b"]
+    billing, shipping, *_ = two_models.script
+    two_models.script = [shipping, billing, shipping, shipping]
+    words = ["eval", f"{file}:route", cases, "--model", "openai/a,openai/b"]
+    result = CliRunner().invoke(njc, words)
+    assert [seen.body["model"] for seen in two_models.seen] == ["a", "a", "b", "b"]
     rows = {line.split()[0]: line for line in result.output.splitlines() if " of 2 " in line}
     assert "2 of 2" in rows["openai/a"]
     assert "1 of 2" in rows["openai/b"]
@@ -375,9 +361,9 @@ def route(mail: str) -> str:
 
 @pytest.fixture
 def two_models(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    """Yield a server with the models a, which answers billing, and b, which answers shipping."""
+    """Yield a server with several models, which answers billing and shipping in turn."""
     answers = [says('{"team": "billing"}'), says('{"team": "shipping"}')] * 9
-    with OpenAIServer(answers, vendor=False, models=("a", "b")) as server:
+    with OpenAIServer(answers, vendor=False, models=("a", "b", "named")) as server:
         monkeypatch.setenv("NJC_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "none")
         yield server
@@ -469,8 +455,8 @@ def test_replies_beside_a_failure_are_kept(tmp_path: Path) -> None:
         assert has_failed.wait(30)
         return answer(request)
 
-    result = evaluate(f"{program}:route", cases, "-j", "4", model=answer_late)
-    assert (result.exit_code, "no longer valid" in result.output) == (3, True)
+    result = evaluate(f"{program}:route", cases, "-j", "4", model=answer_late, code=3)
+    assert "no longer valid" in result.output
     asked: list[str] = []
 
     def answer_again(request: Request) -> Any:
@@ -494,7 +480,7 @@ def test_an_interrupt_keeps_the_replies_before(tmp_path: Path, jobs: str) -> Non
         return answer(request)
 
     words = (f"{program}:route", cases, "-j", jobs)
-    assert evaluate(*words, model=interrupt).exit_code == 130
+    evaluate(*words, model=interrupt, code=130)
     assert "3 of 3" in evaluate(*words, model=interrupt).output
     assert len(asked) == (4 if jobs == "1" else 3)
 

@@ -1,10 +1,6 @@
-"""Sources that are deep, old or beside a file of their name, and output that cannot be written."""
+"""Sources that are deep, old or beside a file of their name."""
 
 from __future__ import annotations
-
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from workplace import Workplace
@@ -18,8 +14,8 @@ BLOCK = (
 
 def test_an_expression_of_many_terms_is_compiled(here: Workplace) -> None:
     here.write({"a.njpy": f"{BLOCK}total = {' + '.join(['1'] * 1200)}\nassert total == 1200\n"})
-    assert here.njc("check", "a.njpy").exit_code == 0
-    assert here.njc("run", "a.njpy").exit_code == 0
+    here.njc("check", "a.njpy")
+    here.njc("run", "a.njpy")
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r", "\r\n"])
@@ -32,17 +28,4 @@ def test_a_coding_comment_counts_with_all_line_ends(head: str, newline: str) -> 
 @pytest.mark.parametrize("command", ["build pk -o out", "check pk", "check pk/a.njpy"])
 def test_a_python_file_beside_a_source_is_refused(here: Workplace, command: str) -> None:
     here.write({"pk/a.njpy": BLOCK, "pk/a.py": "x = 1\n", "pk/__init__.py": ""})
-    result = here.njc(*command.split())
-    assert result.exit_code == 2
-    assert "pk/a.njpy and pk/a.py beside it" in result.stderr
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_output_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
-    source = tmp_path / "a.njpy"
-    source.write_text(BLOCK)
-    with open("/dev/full", "w") as full:
-        command = [sys.executable, "-m", "njc", "show", str(source)]
-        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
-    assert result.returncode == 2
-    assert result.stderr == "error: cannot write the output: No space left on device\n"
+    assert "pk/a.njpy and pk/a.py beside it" in here.njc(*command.split(), code=2).stderr

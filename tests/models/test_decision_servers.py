@@ -42,6 +42,16 @@ def make_model(server: OpenAIServer) -> OpenAI:
     return OpenAI("gpt-4.1", base_url=server.base_url, retries=0)
 
 
+def decide(model: Model, type_: Any = bool) -> Any:
+    """Return the output of a block that may be decided."""
+    x, y = None, "text"
+    with njrt.using(model=model, decide=True):
+        prompt = "natural\nPut into <:x> what fits <y>."
+        types = {"x": type_}
+        njrt.run(prompt, lambda: (x, y), writes="x", types=lambda: types, effects="answer")
+    return x
+
+
 READ: list[tuple[Response, Any]] = [
     (decides(("A", 0.9), (" B", 0.05), ("b", 0.05)), (0.9, 0.1, 0.0)),
     (decides(("B", 0.6), ("A", 0.2), ("The", 0.2)), (0.25, 0.75, 0.0)),
@@ -79,20 +89,11 @@ NO_LOGPROBS: list[tuple[Response, list[bool]]] = [
 @pytest.mark.parametrize(("answer", "expected"), NO_LOGPROBS)
 def test_a_server_without_log_probabilities(answer: Response, expected: list[bool]) -> None:
     """One that says nothing about them is asked once; one that refuses, by each block."""
-    ok = x = None
-    script = [answer if is_question else says('{"ok": true}') for is_question in expected]
+    script = [answer if is_question else says('{"x": true}') for is_question in expected]
     with OpenAIServer(script, vendor=False) as server:
-        with njrt.using(model=make_model(server), decide=True):
-            for _ in range(2):
-                njrt.run(
-                    *("natural\nPut into <:ok: bool> whether <x> is right.", lambda: (x, ok)),
-                    writes="ok",
-                    types=lambda: {"ok": bool},
-                    effects="answer",
-                )
-        asked = ["top_logprobs" in seen.body for seen in server.seen]
-    assert ok is True
-    assert asked == expected
+        model = make_model(server)
+        assert [decide(model), decide(model)] == [True, True]
+        assert ["top_logprobs" in seen.body for seen in server.seen] == expected
 
 
 MALFORMED = decides(("A", 0.9)).body
@@ -124,14 +125,10 @@ def test_failures_are_those_of_any_request(ask: Ask, response: Response) -> None
 
 
 def test_an_unknown_model_is_an_error_in_the_program() -> None:
-    text = "natural\nPut into <:ok: bool> whether <x> is right."
-    x = ok = None
     with OpenAIServer(vendor=False, models=("other",)) as server:
         model = make_model(server)
-        with njrt.using(model=model, decide=True), pytest.raises(ModelNotFoundError):
-            njrt.run(
-                text, lambda: (x, ok), writes="ok", types=lambda: {"ok": bool}, effects="answer"
-            )
+        with pytest.raises(ModelNotFoundError):
+            decide(model)
 
 
 @pytest.mark.parametrize(
@@ -218,27 +215,22 @@ def make_system_one(server: DecisionServer) -> Any:
     return adapt_model(SystemOneModel("clm", provider=SystemOneProvider(base_url=server.base_url)))
 
 
-SYSTEM_ONE: list[tuple[Question, Any, Any]] = [
-    (
-        YES_NO,
-        {"type": "choice", "choice": "True", "confidence": 0.9}
-        | {"probabilities": {"True": 0.9, "False": 0.04, ESCAPE: 0.06}},
-        (0.9, 0.04, 0.06),
-    ),
-    (
-        QUESTION,
-        {"type": "choice", "choice": "food", "confidence": 0.8}
-        | {"probabilities": {"bills": 0.1, "food": 0.8, ESCAPE: 0.1}},
-        (0.1, 0.8, 0.1),
-    ),
+def choose(choice: str, **probabilities: float) -> Answer:
+    answer = {"type": "choice", "choice": choice, "confidence": 0.8, "probabilities": probabilities}
+    return system_one(answer)
+
+
+SYSTEM_ONE: list[tuple[Question, Response, Any]] = [
+    (YES_NO, choose("True", **{"True": 0.9, "False": 0.04, ESCAPE: 0.06}), (0.9, 0.04, 0.06)),
+    (QUESTION, choose("food", bills=0.1, food=0.8, **{ESCAPE: 0.1}), (0.1, 0.8, 0.1)),
 ]
 
 
 @pytest.mark.parametrize(("question", "answer", "expected"), SYSTEM_ONE)
 def test_decision_models_of_pydantic_ai_decide(
-    ask: Ask, question: Question, answer: Any, expected: Any
+    ask: Ask, question: Question, answer: Response, expected: Any
 ) -> None:
-    with DecisionServer([system_one(answer)]) as server:
+    with DecisionServer([answer]) as server:
         model = make_system_one(server)
         reply = ask(model, asking(question))
     assert reply.probabilities == pytest.approx(expected)
@@ -250,10 +242,7 @@ def test_decision_models_of_pydantic_ai_decide(
     [
         system_one({"type": "noul", "noul": 1.5}),
         system_one({"type": "noul", "noul": 0.5}),
-        system_one(
-            {"type": "choice", "choice": "food", "confidence": 0.8}
-            | {"probabilities": {"bills": 0.9, "food": 0.9, ESCAPE: 0.9}}
-        ),
+        choose("food", bills=0.9, food=0.9, **{ESCAPE: 0.9}),
         Status(500),
         Raw("not JSON"),
     ],
@@ -280,19 +269,9 @@ def test_decision_models_of_pydantic_ai_answer_nothing_else(ask: Ask) -> None:
 )
 def test_a_block_decides_by_the_endpoint(answer: Response, expected: str, probability: Any) -> None:
     """What is refused is asked as a JSON object, by a chat completion."""
-    text = "natural\nPut into <:x: Literal['a', 'b']> what fits <y>."
-    x = None
-    y = "text"
-    server = DecisionServer([answer, says('{"x": "b"}')])
-    with server, njrt.using(model=make_luna(server), decide=True):
-        njrt.run(
-            *(text, lambda: (x, y)),
-            writes="x",
-            types=lambda: {"x": Literal["a", "b"]},
-            effects="answer",
-        )
+    with DecisionServer([answer, says('{"x": "b"}')]) as server:
+        assert decide(make_luna(server), Literal["a", "b"]) == expected
     run = njrt.last_run()
-    assert x == expected
     assert run is not None
     assert run.probabilities.get("x", {}).get("a") == probability
 

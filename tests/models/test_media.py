@@ -239,24 +239,27 @@ class Claim:
     passport: Image | None = field(default=None, repr=False)
 
 
-def look(values: dict[str, Any], effects: str = "answer", **settings: Any) -> Request:
-    """Return the request of a block whose inputs are these values."""
-    model = njrt.Scripted(
-        [{"seen": True}] if effects == "answer" else [njrt.testing.run("seen = True", True)]
-    )
+def see(values: dict[str, Any], effects: str = "answer", **settings: Any) -> Any:
+    """Return what a block whose inputs are these values binds to `seen`."""
     names = ", ".join(values)
-    scope: dict[str, Any] = {**values, "seen": None}
-    exec(f"def f(run, {names}, seen=None):\n    return run(lambda: ({names}, seen))", scope)
-    prompt = (
-        "natural\nLook at "
-        + " ".join(f"<{name}>" for name in values)
-        + " and put what is there into <:seen>."
+    scope: dict[str, Any] = {}
+    exec(
+        f"def f(run, {names}, seen=None):\n    run(lambda: ({names}, seen))\n    return seen", scope
     )
-    with njrt.using(**{"model": model} | settings):
-        scope["f"](
+    shown = " ".join(f"<{name}>" for name in values)
+    prompt = f"natural\nLook at {shown} and put what is there into <:seen>."
+    with njrt.using(**settings):
+        return scope["f"](
             lambda variables: run(prompt, variables, writes="seen", at="a.njpy:1", effects=effects),
             **values,
         )
+
+
+def look(values: dict[str, Any], effects: str = "answer", **settings: Any) -> Request:
+    """Return the request of such a block."""
+    code = njrt.testing.run("seen = True", True)
+    model = njrt.Scripted([{"seen": True} if effects == "answer" else code])
+    see(values, effects, **{"model": model} | settings)
     return model.requests[0]
 
 
@@ -394,18 +397,10 @@ def test_a_recording_has_the_digest_of_a_file(tmp_path):
     assert letter["digest"] == Document(PDF).digest
     assert [file.name for file in path.parent.iterdir()] == ["claims.jsonl"]
     assert len(lines) < 3_000
-    replayed = njrt.Recorder(path, "none")
-    assert replays(replayed, {"photo": Image(PNG), "letter": Document(PDF)})
+    replay = f"none:{path}"
+    assert see({"photo": Image(PNG), "letter": Document(PDF)}, record=replay) is True
     with pytest.raises(RecordingMismatchError, match=r"now: .*photo = <Image image/png, 70 bytes"):
-        replays(njrt.Recorder(path, "none"), {"photo": Image(PNG + b"x"), "letter": Document(PDF)})
-
-
-def replays(recorder: njrt.Recorder, values: dict[str, Any]) -> bool:
-    photo, letter, seen = values["photo"], values["letter"], None
-    with njrt.using(record=recorder):
-        prompt = "natural\nLook at <photo> <letter> and put what is there into <:seen>."
-        run(prompt, lambda: (photo, letter, seen), writes="seen", at="a.njpy:1", effects="answer")
-    return seen is True
+        see({"photo": Image(PNG + b"x"), "letter": Document(PDF)}, record=replay)
 
 
 def test_the_cache_tells_files_apart_by_their_bytes():
@@ -428,9 +423,8 @@ def test_a_trace_has_digest_and_size_and_no_bytes(tmp_path):
 
 
 def test_accounts_keep_no_bytes():
-    photo, seen = Image(PNG), None
-    with njrt.using(model=njrt.Scripted([{"seen": True}])), njrt.watch() as watch:
-        run("natural\n<photo> <:seen>", lambda: (photo, seen), writes="seen", effects="answer")
+    with njrt.watch() as watch:
+        look({"photo": Image(PNG)})
     (asked,) = watch.runs[0].calls[0].request.messages
     assert "<photo>" in asked.text
     assert asked.attachments == ()
@@ -451,7 +445,5 @@ def test_cached_tokens_are_in_the_accounts():
     usage = njrt.messages.Usage(100, 5, 60, 0.01)
     reply = njrt.messages.Reply(njrt.messages.ModelMessage('{"seen": true}'), usage=usage)
     with njrt.watch() as watch:
-        seen, photo = None, Image(PNG)
-        with njrt.using(model=njrt.Scripted([reply])):
-            run("natural\n<photo> <:seen>", lambda: (photo, seen), writes="seen", effects="answer")
+        see({"photo": Image(PNG)}, model=njrt.Scripted([reply]))
     assert watch.totals.cached_tokens == 60

@@ -132,12 +132,9 @@ def test_a_failing_server_leads_to_the_next_model():
 def test_attempts_are_in_the_trace_and_their_costs_in_the_accounts(tmp_path):
     path = tmp_path / "trace.jsonl"
     model = RetryModel(Scripted([busy(), busy(), reply('{"n": 2}')]), first_wait=0)
-    n = None
-    with njrt.using(model=model, trace=path, max_usd=1), njrt.watch() as watch:
-        run("natural\n<:n>", lambda: (n,), writes="n", types=lambda: {"n": int}, effects="answer")
-    assert n == 2
-    assert (watch.totals.calls, watch.totals.input_tokens) == (3, 10)
-    assert watch.totals.usd == pytest.approx(0.01)
+    n, totals = ask_in_block(model, trace=path, max_usd=1)
+    assert (n, totals.calls, totals.input_tokens) == (2, 3, 10)
+    assert totals.usd == pytest.approx(0.01)
     (replied,) = [json.loads(line) for line in path.read_text().splitlines() if '"replied"' in line]
     outcomes = [attempt["outcome"] for attempt in replied["reply"]["attempts"]]
     assert outcomes == ["ServerError", "ServerError", "used"]
@@ -179,14 +176,10 @@ def test_many_attempts_end_with_the_error_of_the_server():
 
 def ask_in_block(model: Any, **settings: Any) -> Any:
     """Run a block that binds a number; give it with the totals, or the error in its place."""
-    n = None
-    with njrt.watch() as watch:
+    n, types = None, {"n": int}
+    with njrt.using(model=model, **settings), njrt.watch() as watch:
         try:
-            with njrt.using(model=model, **settings):
-                types = {"n": int}
-                run(
-                    "natural\n<:n>", lambda: (n,), writes="n", types=lambda: types, effects="answer"
-                )
+            run("natural\n<:n>", lambda: (n,), writes="n", types=lambda: types, effects="answer")
         except njrt.NaturalError as error:
             return error, watch.totals
     return n, watch.totals

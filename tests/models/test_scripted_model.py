@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,6 +19,10 @@ from njrt.testing import Scripted, call, run
 REQUEST = Request("", (UserMessage("hello"),), place="mailbox.njpy:12")
 
 
+def called(id: str, name: str, **arguments: object) -> ToolCall:
+    return ToolCall(id, name, arguments, json.dumps(arguments))
+
+
 @pytest.mark.parametrize(
     ("said", "message"),
     [
@@ -25,27 +30,11 @@ REQUEST = Request("", (UserMessage("hello"),), place="mailbox.njpy:12")
         (ModelMessage("hi"), ModelMessage("hi")),
         (
             run("x = 1", done=True),
-            ModelMessage(
-                "",
-                (
-                    ToolCall(
-                        "call_1_1",
-                        "run",
-                        {"code": "x = 1", "done": True},
-                        '{"code": "x = 1", "done": true}',
-                    ),
-                ),
-            ),
+            ModelMessage("", (called("call_1_1", "run", code="x = 1", done=True),)),
         ),
         (
             [call("lookup", var="x"), call("done")],
-            ModelMessage(
-                "",
-                (
-                    ToolCall("call_1_1", "lookup", {"var": "x"}, '{"var": "x"}'),
-                    ToolCall("call_1_2", "done", {}, "{}"),
-                ),
-            ),
+            ModelMessage("", (called("call_1_1", "lookup", var="x"), called("call_1_2", "done"))),
         ),
     ],
     ids=["text", "message", "call", "calls"],

@@ -27,6 +27,13 @@ def refusal(server: Loopback, path: str, body: Any, headers: dict[str, str]) -> 
     return answer.status, said["error"]["message"]
 
 
+def complain(server: Loopback, path: str, body: Any, headers: dict[str, str]) -> str:
+    """Return what the server has against the body of a request."""
+    status, said = refusal(server, path, body, headers)
+    assert status == 400
+    return said
+
+
 USER = {"role": "user", "content": "hello"}
 CALL = {"id": "a", "type": "function", "function": {"name": "run", "arguments": "{}"}}
 CALLS = {"role": "assistant", "content": None, "tool_calls": [CALL]}
@@ -70,9 +77,7 @@ def test_what_the_server_for_openai_refuses(change, words):
     body = {"model": "gpt-4.1", "messages": [USER]} | change
     headers = {"authorization": f"Bearer {openai_server.KEY}"}
     with OpenAIServer() as server:
-        status, said = refusal(server, "/v1/chat/completions", body, headers)
-    assert status == 400
-    assert words in said
+        assert words in complain(server, "/v1/chat/completions", body, headers)
 
 
 @pytest.mark.parametrize(
@@ -86,9 +91,7 @@ def test_what_the_server_for_openai_refuses(change, words):
 def test_what_a_server_of_ones_own_refuses_besides(change, words):
     body = {"model": "gpt-4.1", "messages": [USER]} | change
     with OpenAIServer(vendor=False) as server:
-        status, said = refusal(server, "/v1/chat/completions", body, {})
-    assert status == 400
-    assert words in said
+        assert words in complain(server, "/v1/chat/completions", body, {})
 
 
 ASKED = {"role": "user", "content": [{"type": "text", "text": "hello"}]}
@@ -131,9 +134,7 @@ def test_what_the_server_for_anthropic_refuses(change, words):
     body = {"model": "claude-sonnet-4-6", "max_tokens": 9, "messages": [ASKED]} | change
     headers = {"x-api-key": anthropic_server.KEY, "anthropic-version": VERSION}
     with AnthropicServer() as server:
-        status, said = refusal(server, "/v1/messages", body, headers)
-    assert status == 400
-    assert words in said
+        assert words in complain(server, "/v1/messages", body, headers)
 
 
 def test_the_server_for_anthropic_wants_a_version_it_knows():

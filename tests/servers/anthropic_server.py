@@ -70,19 +70,15 @@ def message(*content: dict[str, Any], stop: str | None = None, usage: Any = "som
     )
 
 
-def error(status: int, kind: str, said: str, retry_after: float | None = None) -> Status:
+def error(status: int, kind: str, said: str) -> Status:
     """Return an error as the vendor words it."""
     body = {"type": "error", "error": {"type": kind, "message": said}, "request_id": "req_1"}
-    return Status(status, retry_after, body)
-
-
-OVERLOADED = error(529, "overloaded_error", "Overloaded")
+    return Status(status, body=body)
 
 
 class AnthropicServer(Loopback):
-    def __init__(self, script: Iterable[Response] = (), *, key: str = KEY) -> None:
+    def __init__(self, script: Iterable[Response] = ()) -> None:
         super().__init__(script)
-        self.key = key
         self._thought: dict[str, list[Any]] = {}
 
     def split_answer(self, body: Any) -> Sequence[Any]:
@@ -98,7 +94,7 @@ class AnthropicServer(Loopback):
 
     def find_refusal(self, seen: Seen) -> Status | None:
         bearer = seen.headers.get("authorization", "").removeprefix("Bearer ")
-        if (seen.headers.get("x-api-key") or bearer) != self.key:
+        if (seen.headers.get("x-api-key") or bearer) != KEY:
             return error(401, "authentication_error", f"invalid x-api-key: {bearer}")
         if seen.method != "POST" or seen.path != "/v1/messages":
             return error(404, "not_found_error", "Not Found")

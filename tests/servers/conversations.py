@@ -12,17 +12,13 @@ from njrt.messages import (
     ToolMessage,
     ToolResult,
     UserMessage,
+    make_object_schema,
 )
 
 RUN = Tool(
     "run",
     "Run Python code in the scope of the program; with done, end.",
-    {
-        "type": "object",
-        "properties": {"code": {"type": "string"}, "done": {"type": "boolean"}},
-        "required": ["code", "done"],
-        "additionalProperties": False,
-    },
+    make_object_schema({"code": {"type": "string"}, "done": {"type": "boolean"}}),
 )
 PLAIN = Request("Be brief.", (UserMessage("hello"),), timeout=60)
 TOOLS = replace(PLAIN, tools=(RUN,))

@@ -54,20 +54,15 @@ class Garbage:
 
 
 @dataclass(frozen=True)
-class Drop:
+class Drop(Garbage):
     """Close the connection without an answer."""
+
+    data: bytes = b""
 
 
 @dataclass(frozen=True)
 class Hang:
     """Do not answer until the server is closed."""
-
-
-@dataclass(frozen=True)
-class Trickle:
-    """Begin to answer, and send one blank every `pause` seconds until the server is closed."""
-
-    pause: float = 0.05
 
 
 @dataclass(frozen=True)
@@ -80,15 +75,23 @@ class Endless:
 
 
 @dataclass(frozen=True)
+class Trickle(Endless):
+    """Begin to answer, and send one blank every `pause` seconds until the client leaves."""
+
+    head: bytes = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n"
+    data: bytes = b" "
+    pause: float = 0.05
+
+
+@dataclass(frozen=True)
 class Stream:
-    """Answer with server-sent events, `pause` seconds apart; then `end` the answer, cut it off, or `stall`."""
+    """Answer with server-sent events; then `end` the answer, cut it off, or `stall`."""
 
     events: Sequence[Any]
-    pause: float = 0.0
     then: Literal["end", "cut", "stall"] = "end"
 
 
-Response = Answer | Status | Raw | Garbage | Drop | Hang | Trickle | Endless | Stream
+Response = Answer | Status | Raw | Garbage | Hang | Endless | Stream
 
 
 @dataclass(frozen=True)
@@ -200,17 +203,13 @@ def _handler(loopback: Loopback) -> type[BaseHTTPRequestHandler]:
                 case Garbage(data):
                     self.wfile.write(data)
                     self.close_connection = True
-                case Drop():
-                    self.close_connection = True
                 case Hang():
                     loopback.closing.wait()
                     self.close_connection = True
-                case Trickle(pause):
-                    self._trickle(pause)
                 case Endless(head, data, pause):
                     self._repeat(head, data, pause)
-                case Stream(events, pause, then):
-                    self._stream(events, pause, then)
+                case Stream(events, then):
+                    self._stream(events, then)
 
         def _send(
             self, status: int, body: str | bytes, extra: Mapping[str, str] | None = None
@@ -223,7 +222,7 @@ def _handler(loopback: Loopback) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(data)
 
-        def _stream(self, events: Sequence[Any], pause: float, then: str) -> None:
+        def _stream(self, events: Sequence[Any], then: str) -> None:
             # A connection that closes unannounced could still be taken for the client's next request.
             self.close_connection = then != "end"
             self.send_response(200)
@@ -232,12 +231,8 @@ def _handler(loopback: Loopback) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             try:
                 for event in events:
-                    loopback.closing.wait(pause)
-                    name = (
-                        f"event: {event['type']}\n"
-                        if isinstance(event, dict) and "type" in event
-                        else ""
-                    )
+                    is_named = isinstance(event, dict) and "type" in event
+                    name = f"event: {event['type']}\n" if is_named else ""
                     text = event if isinstance(event, str) else json.dumps(event)
                     data = f": a comment\n{name}data: {text}\n\n".encode()
                     self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
@@ -245,18 +240,6 @@ def _handler(loopback: Loopback) -> type[BaseHTTPRequestHandler]:
                     loopback.closing.wait()
                 elif then == "end":
                     self.wfile.write(b"0\r\n\r\n")
-            except OSError:
-                loopback.abandoned.set()
-
-        def _trickle(self, pause: float) -> None:
-            self.close_connection = True
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", "1000000")
-            self.end_headers()
-            try:
-                while not loopback.closing.wait(pause):
-                    self.wfile.write(b" ")
             except OSError:
                 loopback.abandoned.set()
 

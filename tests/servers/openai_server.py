@@ -100,7 +100,6 @@ class OpenAIServer(Loopback):
         script: Iterable[Response] = (),
         *,
         vendor: bool = True,
-        key: str | None = KEY,
         models: tuple[str, ...] = MODELS,
         enforces_schemas: bool = True,
         streams: bool = True,
@@ -109,7 +108,7 @@ class OpenAIServer(Loopback):
         self.enforces_schemas = enforces_schemas
         self.streams = streams
         self.vendor = vendor
-        self.key = key if vendor else None
+        self.key = KEY if vendor else None
         self.models = models
 
     @property

@@ -1,10 +1,15 @@
-"""Both vendors under one face: their servers, their adapters, and a reply that says a text."""
+"""Both vendors under one face: their servers, their adapters, and a reply that says a text.
+
+Tests that import this are skipped where one of the SDKs is not installed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import pytest
 
 import anthropic_server
 import openai_server
@@ -14,6 +19,9 @@ from njrt.models.anthropic import Anthropic
 from njrt.models.openai import OpenAI
 from njrt.models.remote import VendorModel
 from openai_server import OpenAIServer
+
+pytest.importorskip("openai")
+pytest.importorskip("anthropic")
 
 
 @dataclass(frozen=True)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from studio import Studio
+from workplace import enter_folder
 
 
 @pytest.fixture
 def studio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Studio]:
     """Yield an empty working directory, an environment without settings of njc, and no modules left afterwards."""
-    monkeypatch.chdir(tmp_path)
-    for name in [name for name in os.environ if name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_"))]:
-        monkeypatch.delenv(name)
+    enter_folder(tmp_path, monkeypatch)
     # Test commands that run pytest load it without the plugins of this environment, which take seconds.
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    (tmp_path / ".git").mkdir()  # a project ends here: no pyproject.toml above is looked at
     known = set(sys.modules)
     yield Studio(tmp_path)
     for name in set(sys.modules) - known:

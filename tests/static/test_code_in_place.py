@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from studio import Studio
+from studio import Studio, load
 
 import njrt
 from case_programs import read_program
@@ -134,7 +134,7 @@ def compare(studio: Studio, place: str, code: str) -> None:
     margin = next(line for line in template.splitlines() if "{block}" in line).partition("{")[0]
     built = studio.built(template.format(block=BLOCK.format(margin, margin)), code)
     text = "if True:\n" + indent_code(code, margin + "    ")
-    assert studio.njc("build", "program.njpy", "--mode", "static", "--locked").exit_code == 0
+    studio.njc("build", "program.njpy", "--mode", "static", "--locked")
     assert studio.read("program.py") == built
     for xs in ([1], [0, 1, 2, 3]):
         with njrt.using(model=njrt.Scripted([])):  # no live block may take over
@@ -186,9 +186,7 @@ def test_imports_of_several_blocks(studio: Studio, seed: int) -> None:
         expected.append(space[name])
     with njrt.using(model=njrt.Scripted([])):
         built = studio.built(TWO, *codes)
-        space = {}
-        exec(built, space)
-        assert space["f"]([], "ab") == tuple(expected), built
+        assert load(built)["f"]([], "ab") == tuple(expected), built
 
 
 @pytest.mark.parametrize(
@@ -207,7 +205,7 @@ def test_names_that_mean_something_else_are_refused(studio: Studio, code: str, n
     source = HEAD + PLACES["loop"].format(block=BLOCK.format(margin, margin))
     studio.write({"program.njpy": source})
     arguments = ("build", "program.njpy", "--mode", "static", "--attempts", "1")
-    result = studio.njc(*arguments, replies=[f"```python\n{code}\n```"])
+    result = studio.njc(*arguments, replies=[f"```python\n{code}\n```"], code=1)
     assert f"choose other names than {names}: the program" in result.output
 
 
@@ -216,6 +214,4 @@ def test_names_that_mean_something_else_are_refused(studio: Studio, code: str, n
 )
 def test_instructions_with_any_character_are_comments(studio: Studio, escape: str) -> None:
     source = f'def f(x):\n    """natural\n    Set <:y> by <x>.{escape}y = 9; import nothing\n    """\n    return y\n'
-    space: dict[str, Any] = {}
-    exec(studio.built(source, "y = x"), space)
-    assert space["f"](4) == 4
+    assert load(studio.built(source, "y = x"))["f"](4) == 4

@@ -6,11 +6,10 @@ import ast
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
 
 import black
 import pytest
-from studio import Studio
+from studio import Studio, load
 
 import njrt
 
@@ -34,13 +33,6 @@ def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Static code needs no model when it runs."""
     for name in ("NJC_MODEL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "NJC_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-
-
-def load(text: str) -> dict[str, Any]:
-    """Return the names of a compiled file."""
-    space: dict[str, Any] = {}
-    exec(compile(text, "program.py", "exec"), space)
-    return space
 
 
 def contained(prompt: str, head: str, tail: str, before: str = "") -> str:
@@ -181,7 +173,6 @@ def test_the_option_of_the_project_counts(studio: Studio) -> None:
 
 def test_the_build_with_the_lock_is_the_same(studio: Studio, tmp_path: Path) -> None:
     text = studio.built(LOOP, "gross = price + rate")
-    result = studio.njc("build", "program.njpy", "--mode", "static", "--locked", "-o", "again")
-    assert result.exit_code == 0, result.output
+    studio.njc("build", "program.njpy", "--mode", "static", "--locked", "-o", "again")
     assert (studio.folder / "again" / "program.py").read_text() == text
     assert ast.parse(text)

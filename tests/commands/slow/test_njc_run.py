@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import textwrap
+from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 from workplace import GREETING, MISSPELT, NOT_PYTHON, Workplace
@@ -12,6 +14,15 @@ from case_programs import read_program
 FAILING = GREETING + (
     "\n\ndef fail(number):\n    return 1 / number\n\n\nif __name__ == '__main__':\n    fail(0)\n"
 )
+
+
+SETTING = 'x = 1\n"""natural\nSet <:x> to 2.\n"""\n'
+
+
+def run(here: Workplace, program: str, *flags: str, **given: Any) -> CompletedProcess[str]:
+    """Run a program of one file."""
+    here.write({"prog.njpy": program})
+    return here.process("run", *flags, "prog.njpy", **given)
 
 
 def test_the_program_finds_itself_at_home(here: Workplace) -> None:
@@ -28,8 +39,7 @@ def test_the_program_finds_itself_at_home(here: Workplace) -> None:
             "app/helper.njpy": GREETING,
         }
     )
-    result = here.process("run", "app/prog.njpy", "--fast", "-v", "x")
-    assert result.returncode == 7, result.stderr
+    result = here.process("run", "app/prog.njpy", "--fast", "-v", "x", code=7)
     app = here.folder / "app"
     assert result.stdout.splitlines() == [
         f"__main__ ['app/prog.njpy', '--fast', '-v', 'x'] {app}/prog.njpy {app}",
@@ -41,9 +51,7 @@ def test_the_program_finds_itself_at_home(here: Workplace) -> None:
 
 
 def test_tracebacks_show_the_source_and_nothing_of_njc(here: Workplace) -> None:
-    here.write({"prog.njpy": FAILING})
-    result = here.process("run", "prog.njpy")
-    assert result.returncode == 1
+    result = run(here, FAILING, code=1)
     frames = [line.strip() for line in result.stderr.splitlines() if " File " in line]
     file = here.folder / "prog.njpy"
     assert frames == [
@@ -55,8 +63,8 @@ def test_tracebacks_show_the_source_and_nothing_of_njc(here: Workplace) -> None:
 
 
 def test_tracebacks_through_imports_show_the_source(here: Workplace) -> None:
-    here.write({"prog.njpy": "import pkg.broken\n", "pkg/broken.njpy": GREETING + "1 / 0\n"})
-    result = here.process("run", "prog.njpy")
+    here.write({"pkg/broken.njpy": GREETING + "1 / 0\n"})
+    result = run(here, "import pkg.broken\n", code=1)
     frames = [line.strip() for line in result.stderr.splitlines() if " File " in line]
     assert [frame.split('"')[2] for frame in frames] == [
         ", line 1, in <module>",
@@ -91,9 +99,7 @@ def test_tracebacks_through_imports_show_the_source(here: Workplace) -> None:
     ],
 )
 def test_exit_codes(here: Workplace, program: str, code: int, message: str) -> None:
-    here.write({"prog.njpy": program + "\n"})
-    result = here.process("run", "prog.njpy")
-    assert (result.returncode, result.stderr) == (code, message)
+    assert run(here, program + "\n", code=code).stderr == message
 
 
 COUNTING = read_program("njc_run_counting")
@@ -104,44 +110,37 @@ def test_natural_blocks_are_carried_out(here: Workplace) -> None:
         with replies("total += len(word)", "total += len(word)", "break"):
             print(count(["a", "bcd", "stop", "never"]))
         """
-    here.write({"prog.njpy": COUNTING + textwrap.dedent(script)})
-    result = here.process("run", "--set", "policy=guarded", "prog.njpy")
-    assert (result.returncode, result.stdout, result.stderr) == (0, "4\n", "")
+    result = run(here, COUNTING + textwrap.dedent(script), "--set", "policy=guarded")
+    assert (result.stdout, result.stderr) == ("4\n", "")
 
 
 def test_the_runtime_is_told_what_the_project_says(here: Workplace) -> None:
     here.write({"pyproject.toml": '[tool.njc]\nmax-calls = 1\npolicy = "guarded"\n'})
-    here.write({"prog.njpy": COUNTING + "with replies('total.x', 'total.y'):\n    count('a')\n"})
-    result = here.process("run", "prog.njpy")
-    assert result.returncode == 3
+    result = run(here, COUNTING + "with replies('total.x', 'total.y'):\n    count('a')\n", code=3)
     assert result.stderr.startswith("error: ")
     assert "prog.njpy:8" in result.stderr
     assert "max_calls" in result.stderr
 
 
 def test_no_model_is_a_matter_of_configuration(here: Workplace) -> None:
-    here.write({"prog.njpy": 'x = 1\n"""natural\nSet <:x> to 2.\n"""\n'})
-    result = here.process("run", "prog.njpy")
-    assert result.returncode == 2
+    result = run(here, SETTING, code=2)
     assert result.stderr.startswith("error: prog.njpy:2: no model is configured; ")
     assert all(name in result.stderr for name in ("OPENAI_API_KEY", "NJC_BASE_URL", "NJC_MODEL"))
 
 
 def test_a_flag_is_stronger_than_the_environment(here: Workplace) -> None:
-    here.write({"prog.njpy": 'x = 1\n"""natural\nSet <:x> to 2.\n"""\n'})
     environ = {"NJC_MODEL": "atlantis/one"}
-    by_environment = here.process("run", "prog.njpy", environ=environ)
-    by_flag = here.process("run", "--set", "model=lemuria/two", "prog.njpy", environ=environ)
-    assert by_environment.returncode == by_flag.returncode == 2
+    by_environment = run(here, SETTING, code=2, environ=environ)
+    by_flag = run(here, SETTING, "--set", "model=lemuria/two", code=2, environ=environ)
     assert "atlantis" in by_environment.stderr
     assert "lemuria" in by_flag.stderr
     assert "atlantis" not in by_flag.stderr
 
 
 def test_verbose_shows_a_natural_error_in_full(here: Workplace) -> None:
-    here.write({"prog.njpy": "from njrt.errors import ModelError\nraise ModelError('down')\n"})
-    result = here.process("run", "-v", "prog.njpy")
-    assert result.returncode == 3
+    result = run(
+        here, "from njrt.errors import ModelError\nraise ModelError('down')\n", "-v", code=3
+    )
     assert 'prog.njpy", line 2, in <module>' in result.stderr
     assert result.stderr.endswith("ModelError: down\n")
 
@@ -166,8 +165,7 @@ def test_verbose_shows_no_traceback_of_an_error_of_the_user(here: Workplace, com
     here.write({"a.njpy": ASKING, "c.jsonl": '{"inputs": {"x": "a"}, "expect": "b"}\n'})
     here.write({"raises.njpy": "import njrt\nraise njrt.ConfigurationError('atlantis')\n"})
     name, *arguments = command.split()
-    result = here.process(name, "-v", *arguments)
-    assert result.returncode == 2
+    result = here.process(name, "-v", *arguments, code=2)
     assert USERS_ERRORS[command] in result.stderr
     assert "Traceback" not in result.stderr
 
@@ -189,8 +187,7 @@ NO_KEY = {"OPENAI_API_KEY": "", "ANTHROPIC_API_KEY": ""}
 def test_a_missing_key_has_one_exit_code(here: Workplace, command: str, model: str) -> None:
     here.write({"a.njpy": ASKING})
     here.write({"c.jsonl": '{"x": "a"}\n' if "batch" in command else CASE})
-    result = here.njc(*command.split(), environ=NO_KEY | {"NJC_MODEL": model})
-    assert result.exit_code == 2, result.output
+    result = here.njc(*command.split(), environ=NO_KEY | {"NJC_MODEL": model}, code=2)
     assert "_API_KEY" in result.output
     assert "Traceback" not in result.output
 
@@ -201,8 +198,7 @@ CASE = '{"inputs": {"x": "a"}, "expect": "b"}\n'
 @pytest.mark.parametrize("model", MODELS)
 def test_a_missing_key_ends_a_program(here: Workplace, model: str) -> None:
     here.write({"calls.njpy": ASKING + "f('a')\n"})
-    result = here.process("run", "calls.njpy", environ=NO_KEY | {"NJC_MODEL": model})
-    assert result.returncode == 2, result.stderr
+    result = here.process("run", "calls.njpy", environ=NO_KEY | {"NJC_MODEL": model}, code=2)
     assert "_API_KEY" in result.stderr
     assert "Traceback" not in result.stderr
 
@@ -211,9 +207,8 @@ def test_a_missing_key_ends_a_program(here: Workplace, model: str) -> None:
 def test_what_cannot_be_compiled_is_not_run(here: Workplace, text: str) -> None:
     here.write({"prog.njpy": "print('running')\n", "other.njpy": text})
     here.write({"importing.njpy": "import other\n"})
-    alone = here.process("run", "other.njpy")
-    imported = here.process("run", "importing.njpy")
-    assert alone.returncode == imported.returncode == 1
+    alone = here.process("run", "other.njpy", code=1)
+    imported = here.process("run", "importing.njpy", code=1)
     assert "other.njpy:" in alone.stderr
     assert "Traceback" not in alone.stderr + imported.stderr
     assert alone.stderr == imported.stderr
@@ -232,28 +227,20 @@ def test_what_cannot_be_compiled_is_not_run(here: Workplace, text: str) -> None:
 )
 def test_wrong_usage(here: Workplace, arguments: list[str], message: str) -> None:
     here.write({"plain.py": ""})
-    result = here.njc(*arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
+    assert message in here.njc(*arguments, code=2).stderr
 
 
 def test_pdb_stops_at_the_line_of_the_source(here: Workplace) -> None:
-    here.write(
-        {"prog.njpy": GREETING + "\ndef f():\n    x = 41\n    breakpoint()\n    return x\nf()\n"}
-    )
-    result = here.process("run", "prog.njpy", environ={"PYTHONBREAKPOINT": "pdb.set_trace"})
+    program = GREETING + "\ndef f():\n    x = 41\n    breakpoint()\n    return x\nf()\n"
+    result = run(here, program, code=1, environ={"PYTHONBREAKPOINT": "pdb.set_trace"})
     assert "prog.njpy(9)f()" in result.stdout or "prog.njpy(10)f()" in result.stdout
     assert "-> return x" in result.stdout or "-> breakpoint()" in result.stdout
 
 
 def test_coverage_counts_the_lines_of_the_source(here: Workplace) -> None:
-    here.write(
-        {"prog.njpy": GREETING + "\ndef f(x):\n    if x:\n        return 1\n    return 2\n\nf(1)\n"}
-    )
-    run = here.python(
-        "-m", "coverage", "run", "--include", "*.njpy", "-m", "njc", "run", "prog.njpy"
-    )
-    assert run.returncode == 0, run.stderr
+    program = GREETING + "\ndef f(x):\n    if x:\n        return 1\n    return 2\n\nf(1)\n"
+    here.write({"prog.njpy": program})
+    here.python("-m", "coverage", "run", "--include", "*.njpy", "-m", "njc", "run", "prog.njpy")
     report = here.python("-m", "coverage", "report", "-m")
     (row,) = (line for line in report.stdout.splitlines() if line.startswith("prog.njpy"))
     assert row.split("%")[1].split(",") == ["   5", " 10"], "the lines that did not run"
@@ -299,8 +286,7 @@ def test_modules(
     here: Workplace, arguments: list[str], code: int, output: str | None, error: str
 ) -> None:
     here.write(PACKAGE)
-    result = here.process("run", *arguments)
-    assert result.returncode == code, result.stderr
+    result = here.process("run", *arguments, code=code)
     assert error in result.stderr
     assert "njc/run.py" not in result.stderr
     if output is not None:
@@ -349,5 +335,4 @@ def test_processes_that_the_program_starts_run_its_blocks(
             print("init_main_from_path" in data)  # Python 3.14 would run it without the hook
         """
     here.write({"prog.njpy": textwrap.dedent(program).replace("'''", '"""')})
-    done = here.process("run", *arguments, method)
-    assert done.stdout.splitlines() == ["[1]", "[2]", "False"], done.stderr
+    assert here.process("run", *arguments, method).stdout.splitlines() == ["[1]", "[2]", "False"]

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Mapping
 
+import pyte
 import pytest
 from workplace import Workplace, clean_environment
 
@@ -30,55 +31,27 @@ PROGRAM = read_program("status_line")
 REPLY = '{"greeting": "Good morning, Ida"}'
 
 
-def slowly(seconds: float) -> Answer:
-    return Answer(says(REPLY).body, after=seconds)
+def read_screen(written: str) -> str:
+    """Return the text that a terminal shows after this was written to it."""
+    screen = pyte.Screen(80, 50)
+    pyte.Stream(screen).feed(written)
+    return "\n".join(map(str.rstrip, screen.display)).rstrip()
 
 
-class Screen:
-    """The lines of a terminal, as far as njc uses its codes."""
-
-    TOKEN = re.compile(r"\x1b(?:[D78]|\[A|\[B|\[2K)|[^\x1b]", re.DOTALL)
-
-    def __init__(self, written: str) -> None:
-        self.lines = [""] * 200
-        self.row = self.column = 0
-        self.saved = (0, 0)
-        assert not self.TOKEN.sub("", written), "an unknown code"
-        for token in self.TOKEN.findall(written):
-            self._take(token)
-
-    def _take(self, token: str) -> None:
-        match token:
-            case "\n" | "\x1bD" | "\x1b[B":
-                self.row += 1
-            case "\r":
-                self.column = 0
-            case "\x1b[A":
-                self.row -= 1
-            case "\x1b7":
-                self.saved = (self.row, self.column)
-            case "\x1b8":
-                self.row, self.column = self.saved
-            case "\x1b[2K":
-                self.lines[self.row] = ""
-            case _:
-                line = self.lines[self.row].ljust(self.column)
-                self.lines[self.row] = line[: self.column] + token + line[self.column + 1 :]
-                self.column += 1
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.lines).rstrip("\n")
+def run_on_terminal(here: Workplace, *arguments: str, seconds: float, columns: int = 80) -> str:
+    """What `njc run` writes to a terminal; the model takes so many seconds."""
+    here.write({"prog.njpy": PROGRAM})
+    answer = Answer(says(REPLY).body, after=seconds)
+    with OpenAIServer([answer], vendor=False, models=("local",)) as server:
+        terminal = {"TERM": "xterm", "COLUMNS": str(columns)}
+        return read_terminal(here, *arguments, environ=terminal | ask_server(server))
 
 
-def run_on_terminal(
-    here: Workplace, *arguments: str, environ: Mapping[str, str], columns: int = 80
-) -> str:
-    """What a command writes to a terminal."""
+def read_terminal(here: Workplace, *arguments: str, environ: Mapping[str, str]) -> str:
     leader, follower = pty.openpty()
-    env = clean_environment() | {"TERM": "xterm", "COLUMNS": str(columns)} | dict(environ)
+    env = clean_environment() | dict(environ)
     process = subprocess.Popen(
-        [sys.executable, "-m", "njc", *arguments],
+        [sys.executable, "-m", "njc", "run", *arguments],
         cwd=here.folder, env=env, stdin=follower, stdout=follower, stderr=follower,
     )  # fmt: skip
     os.close(follower)
@@ -112,29 +85,23 @@ def find_painted(written: str) -> list[str]:
 
 
 def test_a_slow_call_is_shown_and_leaves_no_trace(here: Workplace) -> None:
-    here.write({"prog.njpy": PROGRAM})
-    with OpenAIServer([slowly(2)], vendor=False, models=("local",)) as server:
-        written = run_on_terminal(here, "run", "prog.njpy", environ=ask_server(server), columns=60)
+    written = run_on_terminal(here, "prog.njpy", seconds=2, columns=60)
     painted = find_painted(written)
     assert re.fullmatch(r"prog\.njpy:4  openai/local  \d+ s", painted[-1])
     assert max(map(len, painted)) < 60
-    assert Screen(written).text == "first\nno end of line: Good morning, Ida\nlast"
+    assert read_screen(written) == "first\nno end of line: Good morning, Ida\nlast"
 
 
 def test_what_the_program_prints_meanwhile_is_kept_whole(here: Workplace) -> None:
-    here.write({"prog.njpy": PROGRAM})
-    with OpenAIServer([slowly(2.2)], vendor=False, models=("local",)) as server:
-        written = run_on_terminal(here, "run", "prog.njpy", "--beside", environ=ask_server(server))
+    written = run_on_terminal(here, "prog.njpy", "--beside", seconds=2.2)
     assert len(find_painted(written)) > 2
-    assert Screen(written).text == (
+    assert read_screen(written) == (
         "first\nno end of line: beside 0\nbeside 1\nbeside 2\nbeside 3\nGood morning, Ida\nlast"
     )
 
 
 def test_nothing_is_painted_if_less_output_is_wanted(here: Workplace) -> None:
-    here.write({"prog.njpy": PROGRAM})
-    with OpenAIServer([slowly(1.2)], vendor=False, models=("local",)) as server:
-        written = run_on_terminal(here, "run", "-q", "prog.njpy", environ=ask_server(server))
+    written = run_on_terminal(here, "-q", "prog.njpy", seconds=1.2)
     assert written == "first\r\nno end of line: Good morning, Ida\r\nlast\r\n"
 
 
@@ -154,7 +121,7 @@ def test_a_quick_call_is_not_shown() -> None:
 
 def test_nothing_is_painted_in_a_pipe(here: Workplace) -> None:
     here.write({"prog.njpy": PROGRAM})
-    with OpenAIServer([Answer(says(REPLY).body)], vendor=False, models=("local",)) as server:
+    with OpenAIServer([says(REPLY)], vendor=False, models=("local",)) as server:
         result = here.process("run", "prog.njpy", environ=ask_server(server))
     assert (result.stdout, result.stderr) == (
         "first\nno end of line: Good morning, Ida\nlast\n",

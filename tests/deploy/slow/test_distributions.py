@@ -327,18 +327,6 @@ def test_an_example_runs_on_the_runtime_alone(runtime_alone: BareEnvironment) ->
     assert printed.splitlines()[-1] == "technical  The app crashes when I open the settings page."
 
 
-def test_a_missing_sdk_is_named_with_the_extra_of_the_runtime(
-    runtime_alone: BareEnvironment,
-) -> None:
-    program = (
-        "import njrt\n"
-        "try: njrt.llm('hello', str)\n"
-        "except njrt.ConfigurationError as error: print(error)"
-    )
-    printed = runtime_alone.python("-c", program, environ={"NJC_MODEL": "openai/gpt-4.1"})
-    assert 'pip install "njpy-runtime[openai]"' in printed
-
-
 def test_a_wheel_of_natural_code_runs_on_the_runtime_alone(
     runtime_alone: BareEnvironment, tmp_path: Path
 ) -> None:

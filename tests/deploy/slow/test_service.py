@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from workplace import Workplace
 
 import njrt
 from loopback import Drop, Garbage, Raw, Status
 from njrt.messages import Request
 from njrt.testing import Scripted
 from openai_server import OpenAIServer, says
+from services import find_free_port
 from waiting import HANG_SECONDS, wait_until
 
 ROOT = Path(__file__).parents[3]
@@ -31,7 +33,6 @@ sys.path.insert(0, str(SERVICE))
 
 import uvicorn  # noqa: E402
 
-from processes import run_python  # noqa: E402
 from triage import failures, settings, storage  # noqa: E402
 from triage.__main__ import DrainingServer  # noqa: E402
 from triage.admission import MAX_BODY_BYTES, Gate  # noqa: E402
@@ -71,20 +72,22 @@ class RunningService:
     def connect(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG_SECONDS)
 
-    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+    def send(self, method: str, path: str, body: Any = None) -> http.client.HTTPConnection:
+        """Send a request and do not wait for its answer."""
         connection = self.connect()
         data = body if isinstance(body, bytes | str | None) else json.dumps(body)
-        connection.request(method, path, data, {"content-type": "application/json", **headers})
-        return read_answer(connection)
+        connection.request(method, path, data, {"content-type": "application/json"})
+        return connection
+
+    def ask(self, method: str, path: str, body: Any = None) -> Answer:
+        return read_answer(self.send(method, path, body))
 
     def put(self, ticket: str = "a1", message: str = "Where is my parcel?") -> Answer:
         return self.ask("PUT", f"/tickets/{ticket}", {"message": message})
 
     def read_metric(self, line: str) -> float:
         """Return the value of one line of the metrics; 0 if it is not there yet."""
-        connection = self.connect()
-        connection.request("GET", "/metrics")
-        text = connection.getresponse().read().decode()
+        text = self.send("GET", "/metrics").getresponse().read().decode()
         found = [row for row in text.splitlines() if row.startswith(f"{line} ")]
         return float(found[0].split()[-1]) if found else 0.0
 
@@ -128,20 +131,16 @@ def slow() -> Iterator[SlowModel]:
 
 
 def start_put(service: RunningService, ticket: str = "a1") -> http.client.HTTPConnection:
-    """Send a request and do not wait for its answer."""
-    connection = service.connect()
-    body = json.dumps({"message": "Where is my parcel?"})
-    connection.request("PUT", f"/tickets/{ticket}", body, {"content-type": "application/json"})
-    return connection
+    return service.send("PUT", f"/tickets/{ticket}", {"message": "Where is my parcel?"})
 
 
 # ── The example's own tests, and its settings ────────────────────────────────────────────────────
 
 
-def test_the_tests_of_the_example_pass_offline(tmp_path: Path) -> None:
-    kept = {**os.environ, "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    done = run_python("-m", "pytest", "-q", "-p", "njrt.pytest_plugin", "-p", "no:cacheprovider", cwd=ROOT / "examples/service", env=kept, timeout=100)  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_the_tests_of_the_example_pass_offline() -> None:
+    environ = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
+    words = ("-m", "pytest", "-q", "-p", "njrt.pytest_plugin", "-p", "no:cacheprovider")
+    done = Workplace(ROOT / "examples/service").python(*words, environ=environ)
     assert "6 passed" in done.stdout
 
 
@@ -278,10 +277,7 @@ def test_wrong_requests_ask_no_model_and_leave_nothing(database: str) -> None:
     model = Scripted([GOOD])
     with njrt.using(model=model), RunningService(database) as service:
         for method, path, body, status in BODIES:
-            connection = service.connect()
-            data = body if isinstance(body, bytes | str | None) else json.dumps(body)
-            connection.request(method, path, data, {"content-type": "application/json"})
-            response = connection.getresponse()
+            response = service.send(method, path, body).getresponse()
             assert response.status == status, (method, path, body, response.read())
         for header, value, status in (
             ("transfer-encoding", "chunked", 411),
@@ -398,9 +394,7 @@ def test_sigterm_finishes_what_runs_and_refuses_what_comes(tmp_path: Path) -> No
             return find_refusal(seen)
 
         server.find_refusal = wait_and_find_refusal  # type: ignore[method-assign]
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = find_free_port()
         environ = os.environ | {
             "NJC_BASE_URL": server.base_url, "NJC_MODEL": "m", "PYTHONPATH": str(SERVICE),
             "TRIAGE_PORT": str(port), "TRIAGE_DATABASE": f"sqlite:///{tmp_path / 'triage.db'}",

@@ -166,44 +166,38 @@ def test_definition(mark: str, defined: str) -> None:
     assert [end for _, end in spans] == [PROGRAM.index(defined) + len(defined)]
 
 
-HEAD = "count = 0\ndef f(items: str, total):\n    "
-PROMPT = '"""natural\n    {}\n    """\n'
+FUNCTION = '''\
+count = 0
+def f(items: str, total, नाम):
+    """natural
+    {}
+    """
+    return x
+'''
 
 
 @pytest.mark.parametrize(
-    ("body", "title", "after"),
+    ("sentence", "title", "after"),
     [
-        (PROMPT.format("Add <itmes>."), "Change `itmes` to `items`", "Add <items>."),
-        (PROMPT.format("Add <itmes>."), "Make `<itmes>` plain text", "Add <<itmes>."),
+        ("Add <itmes>.", "Change `itmes` to `items`", "Add <items>."),
+        ("Add <itmes>.", "Make `<itmes>` plain text", "Add <<itmes>."),
+        ("Use <:x: strr>.", "Change `strr` to `str`", "<:x: str>"),
+        ("Use <items>: <:x>.", "Give types: `x: str`", "<:x: str>"),
         (
-            PROMPT.format("Use <:x: strr>.") + "    return x\n",
-            "Change `strr` to `str`",
-            "<:x: str>",
-        ),
-        (
-            PROMPT.format("Use <items>: <:x>.") + "    return x\n",
-            "Give types: `x: str`",
-            "<:x: str>",
-        ),
-        (
-            PROMPT.format("Use <items>: <:count: int>."),
+            "Use <items>: <:count: int>.",
             "Declare `global count`",
             '    global count\n    """natural',
         ),
+        ("Print <नम>.", "Change `नम` to `नाम`", "Print <नाम>."),
         (
-            "नाम = 1\n    " + PROMPT.format("Print <नम>."),
-            "Change `नम` to `नाम`",
-            "Print <नाम>.",
-        ),
-        (
-            PROMPT.format("Use <items>: <:x: int>."),
+            "Use <items>: <:n: int>.",
             "Ignore NJ204 here",
             '    # njc: ignore[NJ204]\n    """natural',
         ),
     ],
 )
-def test_corrections(body: str, title: str, after: str) -> None:
-    document = make_document(HEAD + body)
+def test_corrections(sentence: str, title: str, after: str) -> None:
+    document = make_document(FUNCTION.format(sentence))
     offered = {item.title: item for item in list_corrections(document, 0, len(document.text))}
     assert title in offered
     changed = make_document(apply_edits(document.text, offered[title].edits))

@@ -6,22 +6,21 @@ import pytest
 from language_programs import make_document
 from lsprotocol import types as lsp
 from pygls.workspace import PositionCodec
+from strict_language_client import UNITS, count_units
 
 from njc.editors.lsp.serving.conversion import Converter
 
 TEXT = "a\té😀x\r\n\r\n\u2028b\fc\rd\ud800e\n😀😀\n"
-UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 
 
 @pytest.mark.parametrize("encoding", UNITS)
 def test_every_offset_there_and_back(encoding: str) -> None:
     converter = Converter(make_document(TEXT), PositionCodec(encoding))
     starts = converter.document.lines.starts
-    codec, size = UNITS[encoding]
     for offset in range(len(TEXT) + 1):
         place = converter.make_position(offset)
         written = TEXT[starts[place.line] : offset].rstrip("\r")
-        assert place.character == len(written.encode(codec, "surrogatepass")) // size
+        assert place.character == count_units(written, encoding)
         if TEXT[offset - 1 : offset + 1] != "\r\n" and TEXT[offset - 1 : offset] != "\r":
             assert converter.read_position(place) == offset
     assert len(starts) == 6

@@ -31,31 +31,25 @@ def test_all_results_of_a_turn_come_first_in_one_message():
     assert [block.get("is_error", False) for block in last["content"]] == [False, True, False]
 
 
-def test_the_stable_prefix_is_marked_for_the_cache_and_is_the_same_in_every_request():
-    asked = CONVERSATIONS["two calls"]
+@pytest.fixture
+def bodies():
+    """Return what is sent for the beginning of a conversation, and when it has gone on."""
     with AnthropicServer([FINE, FINE]) as server:
         vendor(server).ask(TOOLS)
-        vendor(server).ask(asked)
-        first, second = (seen.body for seen in server.seen)
+        vendor(server).ask(CONVERSATIONS["two calls"])
+        return [seen.body for seen in server.seen]
+
+
+def test_the_stable_prefix_is_marked_for_the_cache_and_is_the_same_in_every_request(bodies):
+    first, second = bodies
     assert first["system"][-1]["cache_control"] == {"type": "ephemeral"}
     assert (first["system"], first["tools"]) == (second["system"], second["tools"])
 
 
-def test_the_end_of_a_conversation_is_marked_once_it_has_gone_on():
-    asked = CONVERSATIONS["two calls"]
-    with AnthropicServer([FINE, FINE]) as server:
-        vendor(server).ask(TOOLS)
-        vendor(server).ask(asked)
-        marked = [
-            [
-                block
-                for turn in seen.body["messages"]
-                for block in turn["content"]
-                if "cache_control" in block
-            ]
-            for seen in server.seen
-        ]
-        assert marked == [[], [server.seen[1].body["messages"][-1]["content"][-1]]]
+def test_the_end_of_a_conversation_is_marked_once_it_has_gone_on(bodies):
+    blocks = [[block for turn in body["messages"] for block in turn["content"]] for body in bodies]
+    marked = [[block for block in sent if "cache_control" in block] for sent in blocks]
+    assert marked == [[], [blocks[1][-1]]]
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,6 @@ from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 from njrt.stores import Store
 from vendors import VENDORS
 
-pytest.importorskip("openai")
-pytest.importorskip("anthropic")
-
 REQUEST = Request("Answer.", (UserMessage("How many?"),), max_reply_tokens=50, timeout=60.0)
 BUDGET = Budget(tokens=10**9, per="total")
 AT_ONCE = {"retry-after-ms": "1"}

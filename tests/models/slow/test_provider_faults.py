@@ -36,9 +36,6 @@ from njrt.models.response import MAX_TOKENS
 from openai_server import OpenAIServer
 from vendors import VENDORS
 
-pytest.importorskip("openai")
-pytest.importorskip("anthropic")
-
 MISSING = object()
 DEEP = "[" * 50_000 + "]" * 50_000
 VALUES: dict[str, Any] = {

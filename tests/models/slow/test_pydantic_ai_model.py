@@ -25,7 +25,7 @@ from njrt.errors import (
     RejectedRequestError,
     ServerError,
 )
-from njrt.messages import Request, Usage, UserMessage
+from njrt.messages import Request, Usage, UserMessage, make_object_schema
 from njrt.models.choose import choose_model
 from openai_server import OpenAIServer, calls, completion, says
 from processes import run_python
@@ -44,16 +44,7 @@ from njrt.models.pydantic_ai import PydanticAI, infer_model
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
-SCHEMA = {
-    "anyOf": [
-        {
-            "type": "object",
-            "properties": {"team": {"enum": ["a", "b"]}},
-            "required": ["team"],
-            "additionalProperties": False,
-        }
-    ]
-}
+SCHEMA = {"anyOf": [make_object_schema({"team": {"enum": ["a", "b"]}})]}
 STRUCTURED = replace(PLAIN, schema=SCHEMA)
 
 

@@ -12,9 +12,6 @@ from njrt.messages import Usage
 from openai_server import calls, completion, says
 from vendors import VENDORS
 
-pytest.importorskip("openai")
-pytest.importorskip("anthropic")
-
 CUT = {"role": "assistant", "content": "x = "}
 FILTERED = {"role": "assistant", "content": None}
 ENDS = [

@@ -24,10 +24,6 @@ from openai_server import OpenAIServer, calls, completion, says, split_completio
 from vendors import VENDORS, Vendor
 from waiting import HANG_SECONDS
 
-pytest.importorskip("openai")
-pytest.importorskip("anthropic")
-
-
 openai = VENDORS["openai"].connect
 anthropic = partial(VENDORS["anthropic"].connect, model="claude-sonnet-5-5")
 

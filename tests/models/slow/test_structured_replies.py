@@ -19,9 +19,6 @@ from njrt.values.json_forms import make_json_form
 from openai_server import OpenAIServer, says, schema_complaints
 from vendors import VENDORS
 
-pytest.importorskip("openai")
-pytest.importorskip("anthropic")
-
 
 class Color(enum.Enum):
     RED = 1

@@ -13,9 +13,6 @@ from njrt.errors import AuthenticationError, ModelNotFoundError, RejectedRequest
 from vendors import VENDORS, Vendor
 from waiting import HANG_SECONDS
 
-pytest.importorskip("openai")
-pytest.importorskip("anthropic")
-
 pytestmark = pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)
 
 SLOW_DOWN = {"error": {"message": "slow down"}}

@@ -10,16 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from studio import Studio
-from test_repairing import explained
+from test_repairing import repair
 
-import njrt
-from njc.commands import njc as njc_command
 from njc.measure.built_imports.account import find_import_problem, make_build_environment
 from njc.project.build import plan_build
 from njc.project.config import find_project
-from njc.project.units import Unit, find_package_files, find_units
+from njc.project.units import find_package_files, find_units
 
 BLOCK = '''\
 def double(number):
@@ -51,12 +48,6 @@ class Case:
     command: Sequence[str]
     files: Mapping[str, str]
     problem: str = ""
-
-
-@pytest.fixture(autouse=True)
-def few_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plugins of this environment take most of the time of a command that runs pytest."""
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
 
 def run_code(code: str, files: Mapping[str, str] | None = None, problem: str = "") -> Case:
@@ -124,29 +115,23 @@ CASES: Mapping[str, Case] = {
 }  # fmt: skip
 
 
-def build_project(folder: Path, files: Mapping[str, str]) -> tuple[Path, tuple[Unit, ...]]:
-    """Write the files, and build them into `out`; returns it and what was built."""
-    for path, text in {"src/shop.njpy": BLOCK, **files}.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-    out = folder / "elsewhere" / "out"
-    project = replace(find_project(folder, {}), out=out)
-    units = find_units([folder / "src"], project)
+def build_project(studio: Studio, files: Mapping[str, str]) -> tuple[Path, dict[str, str]]:
+    """Write the files, and build them into a folder; return it, and the variables to import from it."""
+    studio.write({"src/shop.njpy": BLOCK, **files})
+    out = studio.folder / "elsewhere" / "out"
+    project = replace(find_project(studio.folder, {}), out=out)
+    units = find_units([studio.folder / "src"], project)
     plan_build((*units, *find_package_files(units, project)), project, force=True).write_changes()
-    return out, units
+    return out, make_build_environment(units, out, studio.folder)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_build_is_imported_or_the_reason_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_the_build_is_imported_or_the_reason_is_named(studio: Studio, name: str) -> None:
     case = CASES[name]
-    monkeypatch.chdir(tmp_path)
-    out, build = build_project(tmp_path, case.files)
-    environment = make_build_environment(build, out, tmp_path)
+    out, environment = build_project(studio, case.files)
     words = [word.replace("{out}", str(out)) for word in case.command]
     run = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
-    problem = find_import_problem(tmp_path)
+    problem = find_import_problem(studio.folder)
     if case.problem:
         assert case.problem in problem, run.stderr
     else:
@@ -155,11 +140,10 @@ def test_the_build_is_imported_or_the_reason_is_named(
             assert run.stdout.startswith(str(out)), run.stdout
 
 
-def test_bytecode_of_an_earlier_build_is_not_executed(tmp_path: Path) -> None:
-    out, build = build_project(tmp_path, {"src/shop.njpy": "NUMBER = 1\n"})
+def test_bytecode_of_an_earlier_build_is_not_executed(studio: Studio) -> None:
+    out, environment = build_project(studio, {"src/shop.njpy": "NUMBER = 1\n"})
     file = out / "shop.py"
     words = (sys.executable, "-c", "import shop; print(shop.NUMBER)")
-    environment = make_build_environment(build, out, tmp_path)
     for number in ("1", "2"):
         status = file.stat()
         file.write_text(file.read_text().replace("NUMBER = 1", f"NUMBER = {number}"))
@@ -168,13 +152,11 @@ def test_bytecode_of_an_earlier_build_is_not_executed(tmp_path: Path) -> None:
 
 
 def test_a_sitecustomize_of_the_program_is_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    studio: Studio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, build = build_project(
-        tmp_path, {"own/sitecustomize.py": "import sys\nsys.greeting = 'hello'\n"}
-    )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "own"))
-    environment = make_build_environment(build, out, tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(studio.folder / "own"))
+    own = {"own/sitecustomize.py": "import sys\nsys.greeting = 'hello'\n"}
+    _, environment = build_project(studio, own)
     words = (sys.executable, "-c", "import sys, shop; print(sys.greeting)")
     assert subprocess.check_output(words, env=environment, text=True) == "hello\n"
 
@@ -184,47 +166,29 @@ RIGHT = 'team = "billing" if "charged" in message else "shipping" if "parcel" in
 TESTS = (sys.executable, "-m", "pytest", "-q", "-p", "njrt.pytest_plugin", "--njc-record=none")
 
 
-def run_njc(*arguments: str, replies: Sequence[str] = ()) -> str:
-    """Run the command, and return what it printed."""
-    with njrt.using(model=njrt.Scripted(replies, name="scripted", protocol="text")):
-        return CliRunner().invoke(njc_command, arguments).output
-
-
-def test_the_starter_project_is_compared_and_repaired_as_it_is_built(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    run_njc("init", ".")
-    assert "1 file compiled" in run_njc("build", "-o", "out", "--mode", "static", replies=[ENDLESS])
-    compared = run_njc("compare", "--modes", "live,static", "-n", "1", "src", "--", *TESTS)
-    assert "live 1/1: 3 of 3 tests passed" in compared, compared
-    assert "static 1/1: 0 of 3 tests passed" in compared, compared
-    flags = ("--mode", "static", "--repair", "--test", " ".join(TESTS))
-    repaired = run_njc("static", *flags, "src", replies=[explained(RIGHT)])
-    assert "exit code 1  passes        1" in repaired, repaired
-    again = run_njc("compare", "--modes", "static", "-n", "1", "src", "--", *TESTS)
-    assert "static 1/1: 3 of 3 tests passed" in again
+def test_the_starter_project_is_compared_and_repaired_as_it_is_built(studio: Studio) -> None:
+    studio.njc("init", ".")
+    built = studio.njc("build", "-o", "out", "--mode", "static", replies=[ENDLESS])
+    assert "1 file compiled" in built.stderr
+    compare = ("-n", "1", "src", "--", *TESTS)
+    compared = studio.njc("compare", "--modes", "live,static", *compare).output
+    assert "live 1/1: 3 of 3 tests passed" in compared
+    assert "static 1/1: 0 of 3 tests passed" in compared
+    repaired = repair(studio, " ".join(TESTS), RIGHT, flags=["--mode", "static", "src"])
+    assert "exit code 1  passes        1" in repaired.output
+    again = studio.njc("compare", "--modes", "static", *compare)
+    assert "static 1/1: 3 of 3 tests passed" in again.output
 
 
 def test_commands_that_do_not_use_the_build_are_refused(studio: Studio) -> None:
     studio.write({"shop.njpy": BLOCK})
-    studio.njc(
-        "build",
-        "-o",
-        "out",
-        "--mode",
-        "static",
-        ".",
-        replies=["```python\ntwice = 2 * number\n```"],
-    )
+    code = "```python\ntwice = 2 * number\n```"
+    studio.njc("build", "-o", "out", "--mode", "static", ".", replies=[code])
     (studio.folder / "out/shop.py").unlink()
     words = (sys.executable, "-m", "njc", "check", "shop.njpy")
-    compared = studio.njc("compare", "--modes", "static", "shop.njpy", "--", *words)
-    assert compared.exit_code == 2
-    assert (
-        "run 1 of static (exit code 0) did not measure the build: it executed no" in compared.stderr
-    )
-    repaired = studio.njc("static", "--repair", "--test", " ".join(words), "shop.njpy")
-    assert repaired.exit_code == 2
+    compared = studio.njc("compare", "--modes", "static", "shop.njpy", "--", *words, code=2)
+    problem = "run 1 of static (exit code 0) did not measure the build: it executed no"
+    assert problem in compared.stderr
+    repaired = repair(studio, " ".join(words), code=2)
     assert "the command (exit code 0) did not test the build: it executed no" in repaired.stderr
     assert len(studio.asked) == 1, "no code is asked for where the command tests nothing"

@@ -40,7 +40,6 @@ def test_modes_are_compared(studio: Studio) -> None:
     flags = ("-n", "2")
     command = ("shop.njpy", "--", sys.executable, "{out}/shop.py")
     result = studio.njc("compare", *flags, *command, replies=[GOOD])
-    assert result.exit_code == 0, result.output
     lines = rows_of(result.stdout)
     assert "0/2" in lines["live"], "the live model does not look at the limit"
     assert "2/2" in lines["static"]
@@ -76,7 +75,6 @@ def test_tests_are_counted_and_paired_by_their_names(studio: Studio) -> None:
     pytest_run = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_shop.py")
     call = ("compare", "-n", "2", "--modes", "live,static", "shop.njpy", "--", *pytest_run)
     result = studio.njc(*call, replies=[GOOD])
-    assert result.exit_code == 0, result.output
     modes, tests, *_ = result.stdout.split("\n\n")
     passed = [line.split()[:2] for line in modes.split("\n")[2:]]
     assert passed == [["live", "2/4"], ["static", "4/4"]]
@@ -129,7 +127,7 @@ def test_code_of_a_comparison_does_not_enter_the_lock_of_the_project(studio: Stu
     assert f"written: {kept.relative_to(studio.folder)}" in result.stderr
     assert "spent += 2" in kept.read_text()
     assert "0/1" in rows_of(studio.njc(*command).stdout)["static"]
-    assert studio.njc("build", "shop.njpy", "--mode", "static", replies=[GOOD]).exit_code == 0
+    studio.njc("build", "shop.njpy", "--mode", "static", replies=[GOOD])
     before = studio.read("njc.lock")
     result = studio.njc(*command)
     assert "1/1" in rows_of(result.stdout)["static"], "the project's code counts"
@@ -160,9 +158,7 @@ def test_packages_keep_their_folders(studio: Studio) -> None:
 )
 def test_wrong_usage(studio: Studio, arguments: list[str], words: str) -> None:
     studio.write({"shop.njpy": SHOP})
-    result = studio.njc("compare", *arguments)
-    assert result.exit_code == 2
-    assert words in result.stderr
+    assert words in studio.njc("compare", *arguments, code=2).stderr
 
 
 def summarize(

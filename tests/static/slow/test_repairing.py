@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 from studio import Studio
 
 from case_programs import read_program
@@ -42,27 +44,34 @@ def said(request: Request) -> str:
     return message.text
 
 
-def explained(code: str, rationale: str = RATIONALE) -> str:
-    return f"Rationale: {rationale}\n\n{fenced(code)}"
+def explained(code: str) -> str:
+    return f"Rationale: {RATIONALE}\n\n{fenced(code)}"
+
+
+def run_code(code: str) -> str:
+    """Return the command that runs Python code."""
+    return shlex.join([sys.executable, "-c", code])
+
+
+def repair(
+    studio: Studio, command: str, *codes: str, flags: Sequence[str] = ("shop.njpy",), code: int = 0
+) -> Result:
+    """Repair what a test command finds wrong; the model explains and writes these codes."""
+    words = ("static", "--repair", "--test", command, *flags)
+    return studio.njc(*words, code=code, replies=[explained(text) for text in codes])
 
 
 @pytest.fixture
 def shop(studio: Studio) -> Studio:
     """Return a program whose static block is wrong, and its tests."""
     studio.write({"shop.njpy": SHOP, "test_shop.py": TESTS})
-    built = studio.njc("build", ".", "-o", "out", "--mode", "static", replies=[fenced(WRONG)])
-    assert built.exit_code == 0, built.output
+    studio.njc("build", ".", "-o", "out", "--mode", "static", replies=[fenced(WRONG)])
     studio.asked.clear()
     return studio
 
 
 def test_a_test_command_repairs_code(shop: Studio) -> None:
-    result = shop.njc(
-        *("static", "--repair", "--test", COMMAND, "shop.njpy"),
-        replies=[explained(WORSE), explained(RIGHT)],
-    )
-    assert result.exit_code == 0, result.output
-    assert "exit code 1  passes        2" in result.stdout
+    assert "exit code 1  passes        2" in repair(shop, COMMAND, WORSE, RIGHT).stdout
     first, second = map(said, shop.asked)
     assert "assert 10 == 6" in first
     assert "limit = 9, basket = Basket(items=[1, 2, 3]), spent = 6" in first
@@ -75,16 +84,13 @@ def test_a_test_command_repairs_code(shop: Studio) -> None:
     assert entry.rationale == f"{RATIONALE}\n"
     assert not entry.is_edited
     assert entry.attempts == 3
-    assert shop.njc("build", ".", "-o", "out", "--mode", "static", "--locked").exit_code == 0
+    shop.njc("build", ".", "-o", "out", "--mode", "static", "--locked")
     assert "if spent + price > limit:" in shop.read("out/shop.py")
 
 
 def test_copied_comments_of_steps_are_not_locked(shop: Studio) -> None:
     copied = RIGHT.replace("break", "break  # not reached") + "  # (2) spent = 10"
-    result = shop.njc(
-        *("static", "--repair", "--test", COMMAND, "shop.njpy"), replies=[explained(copied)]
-    )
-    assert result.exit_code == 0, result.output
+    repair(shop, COMMAND, copied)
     shown = said(shop.asked[0]).partition("after each step:")[2].partition("Find the mistake")[0]
     assert "natural" not in shown
     code = read_lock(Path("njc.lock")).entries["shop.njpy:fill", "static"].code
@@ -93,52 +99,30 @@ def test_copied_comments_of_steps_are_not_locked(shop: Studio) -> None:
 
 def test_a_command_that_passes_costs_nothing(shop: Studio) -> None:
     before = shop.read("njc.lock")
-    command = f"{sys.executable} -c 'import shop'"
-    result = shop.njc("static", "--repair", "--test", command, "shop.njpy")
-    assert result.exit_code == 0, result.output
+    repair(shop, run_code("import shop"))
     assert (shop.asked, shop.read("njc.lock")) == ([], before)
 
 
 def test_code_that_stays_wrong_changes_nothing(shop: Studio) -> None:
     before = shop.read("njc.lock")
-    result = shop.njc(
-        *("static", "--repair", "--test", COMMAND, "--attempts", "1", "shop.njpy"),
-        replies=[explained(WORSE)],
-    )
-    assert result.exit_code == 1
+    result = repair(shop, COMMAND, WORSE, flags=("--attempts", "1", "shop.njpy"), code=1)
     assert "exit code 1  exit code 1        1" in result.stdout
     assert shop.read("njc.lock") == before
 
 
 def test_a_command_that_does_not_run_the_code_is_reported(shop: Studio) -> None:
-    result = shop.njc("static", "--repair", "--test", f"{sys.executable} -c 1/0", "shop.njpy")
-    assert result.exit_code == 2
-    assert (
-        "the command (exit code 1) did not test the build: it executed no compiled" in result.stderr
-    )
-    command = f"{sys.executable} -c 'import shop; 1/0'"
-    result = shop.njc("static", "--repair", "--test", command, "shop.njpy")
-    assert result.exit_code == 1
+    problem = "the command (exit code 1) did not test the build: it executed no compiled"
+    assert problem in repair(shop, run_code("1/0"), code=2).stderr
+    result = repair(shop, run_code("import shop; 1/0"), code=1)
     assert "the command failed without running its code" in result.stderr
     assert "its output ends with: ZeroDivisionError: division by zero" in result.stderr
     assert shop.asked == []
 
 
 def test_a_command_that_never_ends_is_stopped(shop: Studio) -> None:
-    endless = f"{sys.executable} -c 'import shop; shop.fill([1], 1, shop.Basket()); [0 for _ in iter(int, 1)]'"
-    result = shop.njc(
-        "static",
-        "--repair",
-        "--test",
-        endless,
-        "--seconds",
-        "3",
-        "--attempts",
-        "1",
-        "shop.njpy",
-        replies=[explained(RIGHT)],
-    )
-    assert result.exit_code == 1
+    endless = "import shop; shop.fill([1], 1, shop.Basket()); [0 for _ in iter(int, 1)]"
+    flags = ("--seconds", "3", "--attempts", "1", "shop.njpy")
+    result = repair(shop, run_code(endless), RIGHT, flags=flags, code=1)
     assert "exit code 124  exit code 124        1" in result.stdout
 
 
@@ -158,9 +142,7 @@ def test_flags_that_do_not_fit_are_refused(
 ) -> None:
     shop.write({"no-program": "\0"})
     (shop.folder / "no-program").chmod(0o755)
-    result = shop.njc("static", *flags, "shop.njpy")
-    assert result.exit_code == 2
-    assert message in result.stderr
+    assert message in shop.njc("static", *flags, "shop.njpy", code=2).stderr
 
 
 SETTINGS = '''\
@@ -192,11 +174,8 @@ FAULTS = {
         ("# (2) spent = 10",),
     ),
     "a signal ends it": (
-        *(
-            SHOP,
-            WRONG,
-            f"import os\ntry:\n    {CHECK}\nexcept AssertionError:\n    os.kill(os.getpid(), 15)",
-        ),
+        *(SHOP, WRONG),
+        f"import os\ntry:\n    {CHECK}\nexcept AssertionError:\n    os.kill(os.getpid(), 15)",
         *(RIGHT, ("# (2) spent = 10",)),
     ),
     "it ends without exit handlers": (
@@ -219,10 +198,8 @@ FAULTS = {
 
 def test_a_command_that_is_killed_says_nothing_of_the_code(shop: Studio) -> None:
     killed = "import os, shop; shop.fill([1], 1, shop.Basket()); os.kill(os.getpid(), 9)"
-    result = shop.njc(
-        *("static", "--repair", "--test", shlex.join([sys.executable, "-c", killed]), "shop.njpy")
-    )
-    assert (result.exit_code, shop.asked) == (1, [])
+    result = repair(shop, run_code(killed), code=1)
+    assert shop.asked == []
     assert "signal 9  signal 9        0" in result.stdout
     assert "the command was ended by signal 9" in result.stderr
 
@@ -234,12 +211,7 @@ def test_code_that_a_flaky_test_passes_is_not_kept(shop: Studio) -> None:
         "runs.write_text(runs.read_text() + 'x' if runs.exists() else 'x'); "
         "assert len(runs.read_text()) % 2 == 0"
     )
-    result = shop.njc(
-        *("static", "--repair", "--test", shlex.join([sys.executable, "-c", flaky])),
-        *("--attempts", "2", "shop.njpy"),
-        replies=[explained(WORSE), explained(RIGHT)],
-    )
-    assert result.exit_code == 1, result.output
+    repair(shop, run_code(flaky), WORSE, RIGHT, flags=("--attempts", "2", "shop.njpy"), code=1)
     assert shop.read("njc.lock") == before
 
 
@@ -261,26 +233,31 @@ CLUB_CODES = {
 """The wrong and the right code of each block."""
 
 
+def find_block(request: Request) -> str:
+    """Return the block of the club whose code is asked for."""
+    return "allowed" if "at least 18" in str(request.messages) else "oldest"
+
+
+def build_club(studio: Studio, source: str, codes: Mapping[str, str]) -> None:
+    studio.njc(
+        *("build", source, "-o", "out", "--mode", "static"),
+        replies=lambda request: fenced(codes[find_block(request)]),
+    )
+
+
 def test_two_wrong_blocks_are_not_repaired_at_once(studio: Studio) -> None:
     studio.write({"core.njpy": CLUB})
     both = (
         "import asyncio, core; club = core.Club(); names = [asyncio.run(club.join(*member)) "
         "for member in (('Ann', 18), ('Cid', 40))]; assert (names, club.oldest) == ([True, True], 'Cid')"
     )
-    wrong = {name: pair[0] for name, pair in CLUB_CODES.items()}
-    studio.njc(
-        *("build", ".", "-o", "out", "--mode", "static"),
-        replies=lambda request: fenced(wrong["allowed" if "18" in said(request) else "oldest"]),
-    )
+    build_club(studio, ".", {name: pair[0] for name, pair in CLUB_CODES.items()})
     before = studio.read("njc.lock")
-    result = studio.njc(
-        *("static", "--repair", "--test", shlex.join([sys.executable, "-c", both])),
-        *("--attempts", "1", "."),
-        replies=lambda request: explained(
-            CLUB_CODES["allowed" if "at least 18" in said(request) else "oldest"][1]
-        ),
+    studio.njc(
+        *("static", "--repair", "--test", run_code(both), "--attempts", "1", "."),
+        replies=lambda request: explained(CLUB_CODES[find_block(request)][1]),
+        code=1,
     )
-    assert result.exit_code == 1, result.output
     assert studio.read("njc.lock") == before
 
 
@@ -288,33 +265,20 @@ def test_two_wrong_blocks_are_not_repaired_at_once(studio: Studio) -> None:
 def test_the_wrong_one_of_several_blocks_of_a_package_is_repaired(
     studio: Studio, wrong: str
 ) -> None:
-    (studio.folder / "src" / "club").mkdir(parents=True)
-    studio.write(
-        {"src/club/core.njpy": CLUB, "src/club/__init__.py": "", "check.py": CLUB_TEST},
-    )
-    codes = {name: pair[name != wrong] for name, pair in CLUB_CODES.items()}
-    built = studio.njc(
-        *("build", "src", "-o", "out", "--mode", "static"),
-        replies=lambda request: fenced(codes["allowed" if "18" in said(request) else "oldest"]),
-    )
-    assert built.exit_code == 0, built.output
+    studio.write({"src/club/core.njpy": CLUB, "src/club/__init__.py": "", "check.py": CLUB_TEST})
+    build_club(studio, "src", {name: pair[name != wrong] for name, pair in CLUB_CODES.items()})
     before = read_lock(Path("src/njc.lock")).entries
     breaking = {"allowed": "allowed = True", "oldest": "oldest = 'Ann'"}
     asked = dict.fromkeys(CLUB_CODES, 0)
 
     def reply(request: Request) -> str:
-        question = request.messages[0]
-        assert isinstance(question, UserMessage)
-        block = "allowed" if "at least 18" in question.text else "oldest"
+        block = find_block(request)
         asked[block] += 1
         is_right = block == wrong and asked[block] > 1
         return explained(CLUB_CODES[block][1] if is_right else breaking[block])
 
     test = shlex.join([sys.executable, "check.py"])
-    result = studio.njc(
-        *("static", "--repair", "--test", test, "--attempts", "2", "src"), replies=reply
-    )
-    assert result.exit_code == 0, result.output
+    studio.njc(*("static", "--repair", "--test", test, "--attempts", "2", "src"), replies=reply)
     assert "sitecustomize" not in said(studio.asked[-1])
     after = read_lock(Path("src/njc.lock")).entries
     changed = [name for name, entry in after.items() if entry != before[name]]
@@ -325,16 +289,10 @@ def test_the_wrong_one_of_several_blocks_of_a_package_is_repaired(
 def test_code_is_repaired_whatever_happens_in_the_command(studio: Studio, name: str) -> None:
     program, wrong, check, right, shown = FAULTS[name]
     studio.write({"shop.njpy": program})
-    built = studio.njc("build", ".", "-o", "out", "--mode", "static", replies=[fenced(wrong)])
-    assert built.exit_code == 0, built.output
+    studio.njc("build", ".", "-o", "out", "--mode", "static", replies=[fenced(wrong)])
     studio.asked.clear()
-    worse = [explained(ENDLESS.replace("price:", "limit:"))] if name == "the test exits" else []
-    result = studio.njc(
-        *("static", "--repair", "--test", shlex.join([sys.executable, "-c", check])),
-        *("--seconds", "2", "shop.njpy"),
-        replies=[*worse, explained(right)],
-    )
-    assert result.exit_code == 0, result.output
+    worse = [ENDLESS.replace("price:", "limit:")] if name == "the test exits" else []
+    repair(studio, run_code(check), *worse, right, flags=("--seconds", "2", "shop.njpy"))
     prompt = said(studio.asked[0])
     assert [text for text in shown if text not in prompt] == []
     assert len(prompt) < 6000
@@ -345,5 +303,4 @@ def test_code_is_repaired_whatever_happens_in_the_command(studio: Studio, name: 
 
 def test_sources_without_static_blocks_are_an_error(studio: Studio) -> None:
     studio.write({"plain.njpy": "x = 1\n"})
-    result = studio.njc("static", "--repair", "--test", "true", "plain.njpy")
-    assert (result.exit_code, "no block is static" in result.stderr) == (2, True)
+    assert "no block is static" in repair(studio, "true", flags=["plain.njpy"], code=2).stderr

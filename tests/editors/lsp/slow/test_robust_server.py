@@ -31,6 +31,12 @@ server.start_io()
 """
 
 
+def write_message(method: str, params: Any, **more: Any) -> bytes:
+    """Return a request or a notification as it is sent."""
+    body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more}).encode()
+    return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
 class RawClient:
     """A client that sends any bytes (state: the process, and a thread that reads its messages)."""
 
@@ -49,26 +55,24 @@ class RawClient:
     def _read(self) -> None:
         assert self.process.stdout is not None
         while header := self.process.stdout.readline():
-            length = int(header.partition(b":")[2]) if header.startswith(b"Content-Length") else 0
             while header.strip():
-                header = self.process.stdout.readline()
                 if header.startswith(b"Content-Length"):
                     length = int(header.partition(b":")[2])
+                header = self.process.stdout.readline()
             self.messages.put(json.loads(self.process.stdout.read(length)))
         self.messages.put(None)
 
-    def write(self, body: bytes) -> None:
+    def write(self, method: str, params: Any, **more: Any) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        self.process.stdin.write(write_message(method, params, **more))
         self.process.stdin.flush()
 
     def notify(self, method: str, params: Any) -> None:
-        self.write(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode())
+        self.write(method, params)
 
     def send(self, method: str, params: Any) -> int:
         self.number += 1
-        message = {"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}
-        self.write(json.dumps(message).encode())
+        self.write(method, params, id=self.number)
         return self.number
 
     def ask(self, method: str, params: Any) -> Message:
@@ -103,6 +107,11 @@ class RawClient:
     def open(self, uri: str, text: str) -> None:
         document = {"uri": uri, "languageId": "njpy", "version": 1, "text": text}
         self.notify("textDocument/didOpen", {"textDocument": document})
+
+    def replace(self, uri: str, text: str) -> None:
+        """Replace the text of an open document; its version is 2 then."""
+        params = {"textDocument": {"uri": uri, "version": 2}, "contentChanges": [{"text": text}]}
+        self.notify("textDocument/didChange", params)
 
     def end(self) -> None:
         self.process.kill()
@@ -141,10 +150,7 @@ def test_positions_have_the_encoding_that_was_agreed_on(
     sizes = {"utf-8": len(before.encode()), "utf-16": len(before) + 1, "utf-32": len(before)}
     assert finding["range"]["start"] == {"line": 2, "character": sizes[encoding]}
     assert finding["range"]["end"]["character"] == sizes[encoding] + len("<undefined>")
-    change = {"text": PROGRAM.replace("<undefined>", "<é>")}
-    document = {"uri": "untitled:Untitled-1", "version": 2}
-    params = {"textDocument": document, "contentChanges": [change]}
-    client.notify("textDocument/didChange", params)
+    client.replace("untitled:Untitled-1", PROGRAM.replace("<undefined>", "<é>"))
     assert client.findings("untitled:Untitled-1", 2) == []
     if exit_code == 0:
         assert client.ask("shutdown", None)["result"] is None
@@ -168,6 +174,10 @@ def test_a_handler_that_fails_is_an_error_response() -> None:
     ("method", "params"),
     [
         ("njc/compiledText", None),
+        ("njc/compiledText", {}),
+        ("njc/compiledText", []),
+        ("njc/compiledText", {"textDocument": 1}),
+        ("njc/compiledText", {"textDocument": {"uri": "file:///no/such.njpy"}}),
         ("workspace/executeCommand", {"command": "no.such.command"}),
         ("no/such/method", {}),
     ],
@@ -226,13 +236,7 @@ def test_wrong_settings_are_shown_and_the_server_ends_with_its_client(
     assert "unknown key `srcc`" in shown["params"]["message"]
     assert client.findings(uri) == []
     (tmp_path / "pyproject.toml").write_text('[tool.njc]\nwarnings = "error"\n')
-    client.notify(
-        "textDocument/didChange",
-        {
-            "textDocument": {"uri": uri, "version": 2},
-            "contentChanges": [{"text": 'x = 1\n"""natural\nSay <None> and <:x>.\n"""\n'}],
-        },
-    )
+    client.replace(uri, 'x = 1\n"""natural\nSay <None> and <:x>.\n"""\n')
     client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
     found = client.wait_for(
         lambda message: any(
@@ -259,10 +263,8 @@ def test_lenses_tell_the_trace(shared: RawClient, tmp_path: Path) -> None:
 def test_input_from_a_file_is_answered(tmp_path: Path) -> None:
     """What the event loop cannot wait for is read by threads."""
     params = {"processId": None, "rootUri": None, "capabilities": {}}
-    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    body = json.dumps(message).encode()
     session = tmp_path / "session"
-    session.write_bytes(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+    session.write_bytes(write_message("initialize", params, id=1))
     with session.open("rb") as opened:
         command = [sys.executable, "-m", "njc", "lsp"]
         ended = subprocess.run(command, stdin=opened, capture_output=True, timeout=SECONDS)

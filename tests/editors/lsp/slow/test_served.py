@@ -12,7 +12,6 @@ import pytest
 import pytest_asyncio
 import pytest_lsp
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcException
 from pytest_lsp import ClientServerConfig, LanguageClient
 
 from njc.compiler.compiler import compile_source
@@ -185,13 +184,6 @@ async def test_rename_changes_program_and_prompt(editor: Editor) -> None:
     assert len(edits) == 3
 
 
-async def test_a_refused_rename_is_an_error_with_its_reason(editor: Editor) -> None:
-    with pytest.raises(JsonRpcException, match="with `tickets` a name would mean another variable"):
-        await editor.client.text_document_rename_async(
-            lsp.RenameParams(new_name="tickets", **editor.at("Put <tic"))
-        )
-
-
 async def test_folds_tokens_and_actions(editor: Editor) -> None:
     client, identifier = editor.client, editor.identifier
     folds = await client.text_document_folding_range_async(lsp.FoldingRangeParams(identifier))
@@ -234,11 +226,3 @@ async def test_the_compiled_text_and_its_lines(editor: Editor) -> None:
 def read(holder: Any, name: str) -> Any:
     """Return a part of an answer that lsprotocol has no class for."""
     return holder[name] if isinstance(holder, dict) else getattr(holder, name)
-
-
-@pytest.mark.parametrize(
-    "params", [{}, [], {"textDocument": 1}, {"textDocument": {"uri": "file:///no/such.njpy"}}]
-)
-async def test_a_wrong_request_is_answered_with_an_error(editor: Editor, params: Any) -> None:
-    with pytest.raises(JsonRpcException):
-        await editor.client.protocol.send_request_async("njc/compiledText", params)
