@@ -19,12 +19,12 @@ from itertools import chain, repeat
 from njc import __version__
 from njc.compiler.analysis.ahead import find_ahead_findings
 from njc.compiler.analysis.authority import Authority, decide_authority
-from njc.compiler.analysis.block_findings import find_block_findings, find_code_hint
+from njc.compiler.analysis.authority_findings import find_block_findings, find_code_hint
 from njc.compiler.analysis.check import check
 from njc.compiler.analysis.contracts import BlockContract, find_contract
 from njc.compiler.analysis.inference import TypeReader
-from njc.compiler.analysis.modes import find_mode_problem, resolve_mode
 from njc.compiler.analysis.outputs import check_outputs
+from njc.compiler.analysis.reviewed_mode import find_mode_problem, resolve_mode
 from njc.compiler.analysis.unmarked import check_unmarked, may_have_unmarked
 from njc.compiler.codegen.emit import emit, emit_without_blocks
 from njc.compiler.codegen.header import FileHeader, format_closing_comment, make_header

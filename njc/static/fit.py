@@ -22,7 +22,7 @@ from njc.compiler.frontend.source import SourceFile
 from njc.project.build import Finding
 from njc.project.units import Unit
 from njc.static.cases import read_shown_cases
-from njc.static.checks import find_code_refusals
+from njc.static.code_checks import find_code_refusals
 from njc.static.generate import CodeCheck
 from njc.static.holes import Hole, find_holes
 from njc.static.splice import place_contained_code, place_static_code

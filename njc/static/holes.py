@@ -20,7 +20,7 @@ from itertools import count
 
 from njc.compiler.analysis.authority import list_offered_labels
 from njc.compiler.analysis.inference import TypeReader
-from njc.compiler.analysis.modes import is_reviewed, resolve_mode
+from njc.compiler.analysis.reviewed_mode import is_reviewed, resolve_mode
 from njc.compiler.codegen.lower import find_super_parameter
 from njc.compiler.frontend.blocks import NaturalBlock, collect_block_outputs
 from njc.compiler.frontend.name_resolution import BlockOutputs

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from njc.compiler.analysis.authority import decide_authority
-from njc.compiler.analysis.modes import may_run_code
+from njc.compiler.analysis.reviewed_mode import may_run_code
 from njc.compiler.compiler import analyze
 from njc.compiler.frontend.parse import can_set_mode
 from njc.compiler.frontend.source import SourceFile

@@ -8,7 +8,7 @@ import pytest
 from studio import Studio, load
 
 import njrt
-from njc.compiler.analysis.modes import resolve_mode
+from njc.compiler.analysis.reviewed_mode import resolve_mode
 from njc.compiler.compiler import analyze
 from njc.compiler.frontend.source import SourceFile
 from njc.project.config import find_project

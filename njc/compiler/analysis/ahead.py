@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 
 from njc.compiler.analysis.authority import Authority
 from njc.compiler.analysis.inference import TypeReader
-from njc.compiler.analysis.modes import answers_with_data
+from njc.compiler.analysis.reviewed_mode import answers_with_data
 from njc.compiler.frontend.blocks import NaturalBlock
 from njc.compiler.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.compiler.frontend.source import SourceFile

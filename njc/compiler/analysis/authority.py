@@ -25,10 +25,10 @@ from functools import cached_property
 from typing import Literal
 
 from njc.compiler.analysis.annotations import find_hidden_names, unquote, unquote_inside
+from njc.compiler.analysis.changeability import CONTAINERS, is_exception_name
 from njc.compiler.analysis.control_words import JUMP_LABELS, list_named_jumps, names_raise
 from njc.compiler.analysis.inference import TypeReader
 from njc.compiler.analysis.json_compatibility import find_json_problem
-from njc.compiler.analysis.read_only import CONTAINERS, is_exception_name
 from njc.compiler.analysis.types import MAX_DEPTH, SCALARS, ClassDefinition, Typed
 from njc.compiler.frontend.blocks import NaturalBlock
 from njc.compiler.frontend.name_resolution import NameScope

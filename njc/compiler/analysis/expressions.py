@@ -14,8 +14,8 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from njc.compiler.analysis.changeability import ChangeReader
 from njc.compiler.analysis.class_members import find_result
-from njc.compiler.analysis.read_only import ChangeReader
 from njc.compiler.analysis.types import (
     MAX_DEPTH,
     SCALARS,

@@ -14,9 +14,9 @@ import ast
 from collections.abc import Callable, Mapping, Sequence, Set
 
 from njc.compiler.analysis.annotations import unquote_inside
+from njc.compiler.analysis.changeability import list_parts
 from njc.compiler.analysis.inference import TypeReader
 from njc.compiler.analysis.json_compatibility import find_json_problem
-from njc.compiler.analysis.read_only import list_parts
 from njc.compiler.analysis.types import MAX_DEPTH, Typed, TypeDefinitions
 from njc.compiler.frontend.blocks import NaturalBlock
 from njc.compiler.frontend.name_resolution import (

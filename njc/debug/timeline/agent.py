@@ -23,10 +23,10 @@ from contextlib import contextmanager, suppress
 from njc.debug.timeline.breakpoints import BREAKPOINTS, Breakpoint, is_place
 from njc.debug.timeline.channel import ControlChannel, Json
 from njc.debug.timeline.inspection import EvaluationError, RunVariables
-from njc.debug.timeline.navigation import Mode
 from njc.debug.timeline.standard_streams import flush_streams
 from njc.debug.timeline.step_builder import ControlLine, PendingLine, StepBuilder
 from njc.debug.timeline.steps import Step
+from njc.debug.timeline.stop_targets import Mode
 from njc.debug.trace_lines import parse_trace_line
 from njrt import Accept, Decision, PendingEffect
 from njrt.data.timeouts import paused

@@ -29,7 +29,7 @@ from njc.run import run_as_main, show_traceback
 from njc.static.load import load_code
 from njrt.block.session.layered_model import find_recorder
 from njrt.block.session.settings import NO_SETTINGS, GivenSettings, configure_layer
-from njrt.block.session.states import watch_scopes
+from njrt.block.session.state_observer import watch_scopes
 from njrt.errors import NaturalError, PolicyWarning
 from njrt.execution.tracebacks import format_error
 from njrt.log.listeners import add_listener

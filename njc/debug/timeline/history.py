@@ -13,9 +13,9 @@ from typing import Any
 
 from njc.debug.timeline.channel import Json
 from njc.debug.timeline.happenings import Diverged, StepEdit
-from njc.debug.timeline.navigation import find_difference
 from njc.debug.timeline.step_builder import ControlLine, PendingLine, StepBuilder
 from njc.debug.timeline.steps import Step, Timeline, choose_executed_effect
+from njc.debug.timeline.stop_targets import find_difference
 from njc.debug.trace_lines import parse_trace_line
 from njrt.data.records import replace
 

@@ -35,9 +35,9 @@ from njc.debug.timeline.happenings import (
 )
 from njc.debug.timeline.history import RunHistory
 from njc.debug.timeline.inspection import ShownVariable
-from njc.debug.timeline.navigation import ModeKind, find_step_back_out, find_step_back_over
 from njc.debug.timeline.processes import ProgramProcess
 from njc.debug.timeline.steps import Step, Timeline
+from njc.debug.timeline.stop_targets import ModeKind, find_step_back_out, find_step_back_over
 
 ControlState = Literal["new", "running", "stopped", "ended"]
 

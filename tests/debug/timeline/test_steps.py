@@ -16,9 +16,9 @@ from njc.debug.timeline.breakpoints import (
     find_source,
     is_place,
 )
-from njc.debug.timeline.navigation import find_difference, find_step_back_out, find_step_back_over
 from njc.debug.timeline.step_builder import StepBuilder
 from njc.debug.timeline.steps import Step, Timeline
+from njc.debug.timeline.stop_targets import find_difference, find_step_back_out, find_step_back_over
 from njc.debug.trace_lines import TraceLine, parse_trace, read_trace
 from njrt.data.timeouts import DeadlineExceeded, Stopwatch, call_with_timeout, paused, watched
 from njrt.execution.scope.opening import make_scope

@@ -41,7 +41,7 @@ from njrt.block.session.code_policy import CONTAINED, choose_policy, find_earlie
 from njrt.block.session.deciding import NO_ANSWER, DecidingRun
 from njrt.block.session.question import make_asker
 from njrt.block.session.session import Session, add_note, open_session
-from njrt.block.session.states import observe_scope, render_variables
+from njrt.block.session.state_observer import observe_scope, render_variables
 from njrt.data.decisions import decides_changes
 from njrt.data.options import Options, list_packages
 from njrt.data.outcome import Outcome, Raised

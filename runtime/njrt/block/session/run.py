@@ -28,7 +28,7 @@ from njrt.block.session.session import (
     make_ending_error,
     warn_at,
 )
-from njrt.block.session.states import Observe
+from njrt.block.session.state_observer import Observe
 from njrt.data.coroutines import run_without_waiting
 from njrt.data.decisions import (
     Abort,
