@@ -26,7 +26,7 @@ from types import ModuleType
 from typing import Any
 
 import njrt
-from njc.project.worker import Worker, make_clean_environment, open_channel
+from spsbench.worker import Worker, make_clean_environment, open_channel
 from njc.static.lock import StaticLock, read_lock
 from njrt.block.session.question import QUESTION_SYSTEM_PROMPT
 from njrt.messages import ModelMessage, Request, ToolCall

@@ -46,7 +46,6 @@ def command(
     Fixes are tested again, and exported if they pass. Traces need states, which trace files have.
     """
     from njc.debug.trace_lines import read_trace
-    from njc.measure.repair.testing import run_tests
     from spsbench.export.records import (
         has_secret,
         list_effect_records,
@@ -56,6 +55,7 @@ def command(
     from spsbench.journal import read_results_file
     from spsbench.repair.results import REPAIR_KINDS, RepairResult
     from spsbench.repair.solving import read_problems
+    from spsbench.repair.testing import run_tests
     from spsbench.results import InputError
 
     if not repairs and not traces:

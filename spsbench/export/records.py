@@ -15,12 +15,12 @@ from typing import Any
 
 from njc.debug.timeline.steps import apply_changes
 from njc.debug.trace_lines import BeganLine, EndedLine, PerformedLine, TraceLine
-from njc.measure.repair.reply import complete_program
-from njc.measure.repair.testing import FailedTests, PassedTests, TestOutcome
 from njrt.values.rendering.redaction import REDACTED, Redactor, classify_name, redact_shapes
 from spsbench.repair.problems import RepairProblem
+from spsbench.repair.program_reply import complete_program
 from spsbench.repair.prompt import annotate_program
 from spsbench.repair.results import RepairResult
+from spsbench.repair.testing import FailedTests, PassedTests, TestOutcome
 
 RunTests = Callable[[str, str], TestOutcome]
 """Runs the tests of a program, with the steps of a failure."""

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 
 from njc.measure.execution_trace import ExecutionTrace
 from njc.measure.repair.annotate import annotate_code
-from njc.measure.repair.testing import FailedTests
 from spsbench.repair.results import Condition
+from spsbench.repair.testing import FailedTests
 
 SYSTEM_PROMPT = """\
 You repair Python programs. The program that you are shown has a mistake. Reply with a rationale \

@@ -19,8 +19,7 @@ from random import Random
 from typing import Any
 
 from njc.measure.repair.annotate import remove_step_comments
-from njc.measure.repair.reply import complete_program, find_program, read_rationale
-from njc.measure.repair.testing import FailedTests, PassedTests, TestOutcome, run_tests
+from njc.measure.repair.reply import read_rationale
 from njc.static.generate import GenerationCost
 from njrt.errors import ModelError, RejectedRequestError
 from njrt.messages import Request, UserMessage
@@ -29,6 +28,7 @@ from njrt.testing import Scripted
 from spsbench import flags
 from spsbench.journal import naming, read_data_file
 from spsbench.repair.problems import RepairProblem, parse_repair_problems
+from spsbench.repair.program_reply import complete_program, find_program
 from spsbench.repair.prompt import SYSTEM_PROMPT, make_repair_prompt
 from spsbench.repair.results import (
     ASKED,
@@ -40,6 +40,7 @@ from spsbench.repair.results import (
     RepairTrial,
 )
 from spsbench.repair.table import format_tables
+from spsbench.repair.testing import FailedTests, PassedTests, TestOutcome, run_tests
 from spsbench.results import InputError, Results
 from spsbench.script import SCRIPTED
 from spsbench.trials.answering import load_model

@@ -23,7 +23,6 @@ from typing import Any
 
 import click
 
-from njc.project.worker import Worker
 from njrt.errors import NaturalError
 from njrt.messages import Usage
 from njrt.models.prices import compute_cost
@@ -52,6 +51,7 @@ from spsbench.trials.machine import describe_start, read_timestamp
 from spsbench.trials.playing import BUILD_TRACE, CASE_TRACE, Job
 from spsbench.trials.progress import show_message
 from spsbench.trials.report import TrialReport, read_report
+from spsbench.worker import Worker
 
 JOB_FILE, LOG_FILE = "job.json", "output.log"
 POLL_SECONDS = 0.25

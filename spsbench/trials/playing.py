@@ -23,7 +23,6 @@ from njc.compiler.compiler import compile_source
 from njc.compiler.frontend.source import SourceFile
 from njc.project.config import Project
 from njc.project.units import SUFFIX, make_unit
-from njc.project.worker import open_channel
 from njrt.block.session.notified import Notified
 from njrt.data.options import Options
 from njrt.errors import NaturalError
@@ -52,6 +51,7 @@ from spsbench.trials.answering import (
     load_model,
 )
 from spsbench.trials.report import CasePlayed, TrialReport, write_report
+from spsbench.worker import open_channel
 
 BUILD_TRACE, CASE_TRACE = "build.trace.jsonl", "case-{number}.trace.jsonl"
 

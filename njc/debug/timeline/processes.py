@@ -21,7 +21,6 @@ from typing import Any
 
 from njc.debug.timeline.channel import CHANNEL_VARIABLE, ChannelClosedError, ControlChannel, Json
 from njc.debug.timeline.happenings import RunSettings
-from njc.project.worker import make_clean_environment
 
 Receive = Callable[[dict[str, Any] | None], None]
 
@@ -55,7 +54,7 @@ class ProgramProcess:
                     **os.environ,
                     "PYTHONHASHSEED": "0",
                     **settings.environment,
-                    "PYTHONPATH": make_clean_environment()["PYTHONPATH"],
+                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
                     CHANNEL_VARIABLE: str(theirs.fileno()),
                 },
                 pass_fds=[theirs.fileno()],

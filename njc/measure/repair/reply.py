@@ -1,6 +1,6 @@
-"""The parts of a reply: the code, and the rationale before the first piece of code.
+"""The rationale of a reply: what stands before the first piece of code.
 
-    The loop stops one item early.        Proposal("def total(...): ...", "The loop stops one ...")
+    The loop stops one item early.        "The loop stops one item early."
     ```python def total(...): ... ```
 
 Not detected: code without a fence, and a rationale after the code.
@@ -8,11 +8,7 @@ Not detected: code without a fence, and a rationale after the code.
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
-
-from njc.compiler.frontend.name_resolution import collect_bindings, find_first_line
 
 MAX_RATIONALE_CHARS = 4000
 _FENCE = "```"
@@ -29,45 +25,3 @@ def read_rationale(text: str) -> str:
     if _FENCE in text:
         before = _LEAD_IN.sub("", before)
     return _HEADING.sub("", before)[:MAX_RATIONALE_CHARS].strip()
-
-
-def find_program(text: str, entry_point: str) -> str:
-    """Return the last piece of code, preferably one defining `entry_point`; empty without code."""
-    blocks = []
-    # A piece that was cut off ends where the text ends.
-    for piece in text.replace("\r\n", "\n").split(_FENCE)[1::2]:
-        language, newline, code = piece.partition("\n")
-        is_python = language.strip().lower() in ("", "python", "py", "python3")
-        if newline and is_python and code.strip():
-            blocks.append(code.rstrip() + "\n")
-    complete = [block for block in blocks if entry_point in find_defined_names(block)]
-    return (complete or blocks or [""])[-1]
-
-
-def find_defined_names(code: str) -> frozenset[str]:
-    """Return the names bound by a program's top-level statements; none if it is not Python."""
-    return frozenset(name for _, names in _list_definitions(code) for name in names)
-
-
-def complete_program(code: str, program: str) -> str:
-    """Add the program's imports and definitions that the reply leaves out."""
-    bound = find_defined_names(code)
-    missing = [text for text, names in _list_definitions(program) if names - bound]
-    if not missing or not bound:
-        return code
-    first = [text for text, _ in _list_definitions(code) if text.startswith("from __future__ ")]
-    for text in first:
-        code = code.replace(text, "", 1)
-    return "\n".join(dict.fromkeys([*first, *missing, code]))
-
-
-def _list_definitions(code: str) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield a program's top-level statements, and the names that each binds."""
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError):
-        return
-    lines = code.split("\n")
-    for statement in tree.body:
-        text = "\n".join(lines[find_first_line(statement) - 1 : statement.end_lineno])
-        yield text, collect_bindings(ast.Module([statement], []), None).bound

@@ -146,7 +146,7 @@ WRONG = {
     "an indented block": "Text:\n\n    njc check\n",
     "a language without a test": "```rust\nfn main() {}\n```\n",
     "a test that does not exist": "<!-- checked by tests/no.py -->\n```text\nx\n```\n",
-    "a test of another page": "<!-- checked by tests/slow/test_worker.py -->\n```text\nx\n```\n",
+    "a test of another page": "<!-- checked by tests/slow/test_examples.py -->\n```text\nx\n```\n",
     "a mark with a word between": "<!-- not run: x -->\nA word.\n\n```text\nx\n```\n",
     "a mark that is misspelt": "<!-- not runn: x -->\n```text\nx\n```\n",
 }

@@ -16,12 +16,12 @@ import njrt
 from njc.compiler.compiler import compile_source
 from njc.compiler.frontend.source import SourceFile
 from njc.measure.repair.annotate import remove_step_comments
-from njc.measure.repair.testing import FailedTests, PassedTests, run_tests
 from njrt.values.dataclass_json import from_json, to_json
 from spsbench.cli import main
 from spsbench.export.command import KNOWN_DATA
 from spsbench.export.records import EffectRecord, RepairRecord, list_fields, redact_effect
 from spsbench.repair.results import REPAIR_KINDS
+from spsbench.repair.testing import FailedTests, PassedTests, run_tests
 from spsbench.results import read_results
 
 PROGRAM = '''\

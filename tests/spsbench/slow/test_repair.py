@@ -11,11 +11,11 @@ from types import ModuleType
 import pytest
 from click.testing import CliRunner, Result
 
-from njc.measure.repair.reply import complete_program, find_program, read_rationale
-from njc.measure.repair.testing import FailedTests, PassedTests, run_tests
+from njc.measure.repair.reply import read_rationale
 from openai_server import OpenAIServer, says
 from spsbench.cli import main
 from spsbench.repair.problems import RepairProblem, parse_repair_problems
+from spsbench.repair.program_reply import complete_program, find_program
 from spsbench.repair.prompt import MAX_ANNOTATED_CHARS, make_repair_prompt
 from spsbench.repair.results import (
     ASKED,
@@ -24,6 +24,7 @@ from spsbench.repair.results import (
 )
 from spsbench.repair.solving import draw_sample
 from spsbench.repair.table import list_summary_rows, list_tables
+from spsbench.repair.testing import FailedTests, PassedTests, run_tests
 from spsbench.results import read_results
 
 TOTAL = {

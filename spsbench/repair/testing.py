@@ -3,7 +3,7 @@
     run_tests("def total(prices): return 0", "assert total([3]) == 3", seconds=5.0)
         ->  FailedTests("assert total([3]) == 3", "`total([3])` is 0, but should be 3", ...)
 
-The process is `python -m njc.measure.repair.testing`; the first test statement that fails ends
+The process is `python -m spsbench.repair.testing`; the first test statement that fails ends
 it. A failed test is run again to record its steps, because recording is slow. An audit hook refuses
 network access, processes and changes to files: it prevents accidents, but is not a sandbox.
 """
@@ -22,11 +22,11 @@ from types import FrameType
 from typing import Any
 
 from njc.measure.execution_trace import ExecutionTrace, StepRecorder
-from njc.project.worker import open_channel, open_worker
 from njrt.data.records import field, record, replace
 from njrt.data.timeouts import DeadlineExceeded, call_with_timeout
 from njrt.values.dataclass_json import validate_value
 from njrt.values.rendering.one_line import write_brief
+from spsbench.worker import open_channel, open_worker
 
 STARTUP_SECONDS = 20.0
 DEFAULT_SECONDS = 5.0
@@ -82,7 +82,7 @@ def _run_once(
     code: str, tests: str, seconds: float, startup_seconds: float, *, traces: bool
 ) -> TestOutcome:
     task = {"code": code, "tests": tests, "seconds": seconds, "traces": traces}
-    with open_worker("njc.measure.repair.testing") as worker:
+    with open_worker("spsbench.repair.testing") as worker:
         worker.send(task)
         try:
             verdict = worker.receive(seconds + startup_seconds)

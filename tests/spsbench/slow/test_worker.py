@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from njc.project.worker import Worker, make_clean_environment
+from spsbench.worker import Worker, make_clean_environment
 from waiting import wait_until
 
 SECONDS = 90.0
@@ -19,7 +19,7 @@ SECONDS = 90.0
 CHILD = """
 import os, subprocess, sys, time
 print("printed before the channel", file=sys.stderr)
-from njc.project.worker import open_channel
+from spsbench.worker import open_channel
 
 channel = open_channel(memory_bytes=1 << 30)
 while True:
@@ -47,7 +47,7 @@ while True:
 PARENT = """
 import sys
 from pathlib import Path
-from njc.project.worker import Worker, make_clean_environment
+from spsbench.worker import Worker, make_clean_environment
 
 worker = Worker("child", Path.cwd(), make_clean_environment())
 worker.send({"do": "start"})

@@ -1,6 +1,6 @@
 """A child process, `python -m MODULE`, that exchanges lines of JSON with its parent.
 
-    with open_worker("njc.measure.repair.testing") as worker:                       in the parent
+    with open_worker("spsbench.repair.testing") as worker:                       in the parent
         worker.send({"code": "n = 1"})
         worker.receive(5.0)                           -> {"verdict": "right"}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from njc.measure.execution_trace import LineStep
-from njc.measure.repair.testing import FailedTests, PassedTests, run_tests
+from spsbench.repair.testing import FailedTests, PassedTests, run_tests
 
 TOTAL = (
     "def total(prices):\n    spent = 0\n    for p in prices:\n        spent = p\n    return spent\n"
