@@ -117,7 +117,8 @@ def carry_out(
     Return what it is told if that is refused, and then writes `then`; empty otherwise.
     """
     model = njrt.Scripted([run(code, done=True), run(then, done=True)])
-    variables = eval(f"lambda: ({', '.join(named)},)", named)
+    names = ", ".join(named)
+    variables = eval(f"lambda {names}: lambda: ({names},)")(**named)
     prompt = f"natural\nUse {', '.join(f'<{name}>' for name in named)}."
     with njrt.using(model=model):
         if is_async:
