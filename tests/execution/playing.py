@@ -11,21 +11,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import closing
-from typing import Any, assert_never
+from typing import Any
 
 import njrt
 from njrt.data.jumps import Break, Continue, Return
 from njrt.data.outcome import Broke, Completed, Continued, Raised, Returned
-from njrt.execution.execute import (
-    Execution,
-    Failed,
-    Jumped,
-    Ran,
-    Snippet,
-    aexecute,
-    execute,
-    prepare,
-)
+from njrt.execution.execute import Snippet, aexecute, execute, prepare
+from njrt.execution.results import Execution, Failed, Jumped, Ran
 from njrt.execution.scope.names import DeclaredNames
 from njrt.execution.scope.opening import open_scope
 from njrt.execution.scope.scope import Scope
@@ -93,22 +85,17 @@ def concluded(execution: Execution) -> Any:
             return value
         case Failed(message):
             raise FailedCode(message)
-        case Jumped(outcome):
-            match outcome:
-                case Broke():
-                    raise Break
-                case Continued():
-                    raise Continue
-                case Returned(value):
-                    raise Return(value)
-                case Raised(exception):
-                    raise exception
-                case Completed():
-                    return None
-                case never:
-                    assert_never(never)
-        case never:
-            assert_never(never)
+        case Jumped(Broke()):
+            raise Break
+        case Jumped(Continued()):
+            raise Continue
+        case Jumped(Returned(value)):
+            raise Return(value)
+        case Jumped(Raised(exception)):
+            raise exception
+        case Jumped(Completed()):
+            return None
+    raise AssertionError(execution)
 
 
 def message_of(
@@ -130,7 +117,8 @@ def carry_out(
     Return what it is told if that is refused, and then writes `then`; empty otherwise.
     """
     model = njrt.Scripted([run(code, done=True), run(then, done=True)])
-    variables = eval(f"lambda: ({', '.join(named)},)", named)
+    names = ", ".join(named)
+    variables = eval(f"lambda {names}: lambda: ({names},)")(**named)
     prompt = f"natural\nUse {', '.join(f'<{name}>' for name in named)}."
     with njrt.using(model=model):
         if is_async:

@@ -256,40 +256,31 @@ def test_a_wrong_reply_is_mended_in_the_next_call(
     program: Program, wrong: tuple[Any, str], tmp_path: Path
 ) -> None:
     reply, shown = wrong
-    asked: list[str] = []
-
-    def answer(request: Request) -> Any:
-        asked.append(show(request))
-        if len(asked) == 1:
-            return say(reply)
-        if program.right is not None:
-            return say(program.right)
-        return {"x": 2} if len(asked) == 2 else {"x": 4}
-
+    right = [{"x": 2}, {"x": 4}] if program.right is None else [program.right]
+    model = njrt.Scripted([say(each) for each in (reply, *right)], protocol="text")
     space, trace = load(HEAD + program.text), tmp_path / "trace.jsonl"
-    with njrt.using(model=njrt.Scripted(answer, protocol="text"), trace=trace):
+    with njrt.using(model=model, trace=trace):
         result = eval(f"f({program.arguments})", space)
     lines = [json.loads(line) for line in trace.read_text().splitlines()]
     refused = next(line["result"] for line in lines if line["event"] == "performed")
     assert "must be true" in refused
     assert shown in refused
+    asked = list(map(show, model.requests))
     if isinstance(reply, str):
         assert "the code has run, but" in asked[1]
         assert shown in asked[1]
     else:
         assert asked[1].startswith(f"{asked[0]}\n\nA reply is accepted only if ")
-    assert len(asked) == (3 if program.right is None else 2)
+    assert len(asked) == 1 + len(right)
     if program.result is not None:
         assert result == program.result
 
 
-SIMPLE = HEAD + block("Put a number into <:x: int>.", "assert x > 3, 'too small'")
-
-
 def test_the_last_failure_is_the_assertion_error_of_the_program() -> None:
+    text = block("Put a number into <:x: int>.", "assert x > 3, 'too small'")
     model = njrt.Scripted([{"x": number} for number in range(4)], protocol="text")
     with njrt.using(model=model), pytest.raises(AssertionError, match="too small"):
-        load(SIMPLE)["f"]()
+        load(HEAD + text)["f"]()
     assert len(model.requests) == 4
 
 
@@ -326,16 +317,12 @@ def f():
 def test_secrets_are_redacted() -> None:
     condition = 'assert x != api_key, f"not {api_key}"'
     program = block("Put a text into <:x: str>.", condition, "def f(api_key):")
-    asked: list[str] = []
-
-    def answer(request: Request) -> Any:
-        asked.append(show(request))
-        return {"x": "sk-1234567890abcdefghij" if len(asked) == 1 else "fine"}
-
-    with njrt.using(model=njrt.Scripted(answer, protocol="text")):
+    model = njrt.Scripted([{"x": "sk-1234567890abcdefghij"}, {"x": "fine"}], protocol="text")
+    with njrt.using(model=model):
         assert load(HEAD + program)["f"]("sk-1234567890abcdefghij") == "fine"
-    assert "x != api_key" in asked[1]
-    assert "sk-1234567890abcdefghij" not in asked[1]
+    asked = show(model.requests[1])
+    assert "x != api_key" in asked
+    assert "sk-1234567890abcdefghij" not in asked
 
 
 # ── no assert is evaluated that may have effects ─────────────────────────────────────────────────

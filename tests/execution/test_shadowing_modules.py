@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from njrt.values.introspection import is_standard_module
 from processes import run_python
 
 MODULE = '''
@@ -85,13 +86,9 @@ def test_a_shadowing_module_is_imported_only_where_the_prompt_names_it(
     "name", ["calendar", "json", "enum", "collections.abc", "asyncio.queues", "_io"]
 )
 def test_pythons_own_modules_are_still_known(name: str) -> None:
-    from njrt.values.introspection import is_standard_module
-
     assert is_standard_module(name)
 
 
 @pytest.mark.parametrize("name", ["pydantic", "njrt", "__main__", "tests", ""])
 def test_other_modules_are_not_pythons(name: str) -> None:
-    from njrt.values.introspection import is_standard_module
-
     assert not is_standard_module(name)

@@ -20,6 +20,8 @@ import types
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+import numpy
+import pydantic
 import pytest
 from playing import aplay, play
 
@@ -66,16 +68,6 @@ def cyclic() -> list[Any]:
     return found
 
 
-def numbers() -> Any:
-    numpy = pytest.importorskip("numpy")
-    return numpy.arange(3)
-
-
-def model() -> Any:
-    pydantic = pytest.importorskip("pydantic")
-    return pydantic.create_model("Model", x=(int, ...))(x=1)
-
-
 class Node:
     next: Node | None = None
 
@@ -104,7 +96,7 @@ VALUES = {
         frozenset({1}): 4,
         (1, 2): 5,
     },
-    "numpy array": numbers,
+    "numpy array": lambda: numpy.arange(3),
     "file": io.StringIO,
     "generator": lambda: (x for x in [1]),
     "lock": threading.Lock,
@@ -114,7 +106,7 @@ VALUES = {
     "named tuple": lambda: Point(1),
     "enum member": lambda: Color.RED,
     "dataclass": lambda: Order([]),
-    "pydantic model": model,
+    "pydantic model": lambda: pydantic.create_model("Model", x=(int, ...))(x=1),
     "slots": Slotted,
     "property and metaclass": Player,
     "class": lambda: Player,
@@ -159,7 +151,7 @@ def test_changes_in_place_reach_every_alias() -> None:
 
 
 def test_objects_are_changed_by_their_own_means() -> None:
-    slotted, player, order, array = Slotted(), Player(), Order([]), numbers()
+    slotted, player, order, array = Slotted(), Player(), Order([]), numpy.arange(3)
 
     def f(slotted, player, order, array):
         play(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import io
 import linecache
 import sys
 import time
@@ -285,8 +286,6 @@ def test_the_value_is_that_of_the_last_expression() -> None:
 
 
 def test_print_reaches_both_stdout_and_the_model(capsys: pytest.CaptureFixture[str]) -> None:
-    import io
-
     other = io.StringIO()
     scope = make_scope(lambda: (other,))
     source = "print('a', 1, sep='-')\nprint(*'xy', end='!')\nprint('no', file=other)\ndef f(): print('in f')\nf()\nf"

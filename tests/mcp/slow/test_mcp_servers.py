@@ -24,6 +24,7 @@ from click.testing import CliRunner, Result
 from mcp import Client
 from mcp.server import MCPServer
 from mcp.types import CallToolResult
+from programs import ended_by, told
 
 import njrt
 from njc import hook
@@ -159,27 +160,21 @@ def load_program(folder: Path, box: Any) -> Any:
     return importlib.import_module("tools_prog")
 
 
-def shown(trace: Path) -> str:
-    lines = map(json.loads, trace.read_text().splitlines())
-    return next("\n".join(line["shown"][0]["user"]) for line in lines if line["event"] == "asked")
-
-
 def test_a_block_calls_the_tools_that_it_names_and_no_other(folder: Path, policy: str) -> None:
     box = add(folder, "--allow", "pay")
     program = load_program(folder, box)
-    right = run("boss = box.find_user(name)['boss']['name']", done=True)
-    wrong = run("boss = box.pay('7')", done=True)
-    hidden = run("boss = getattr(box, 'p' + 'ay')('7')", done=True)
-    trace = folder / "trace.jsonl"
-    with njrt.using(model=njrt.Scripted([wrong, hidden, right]), trace=trace, policy=policy):
+    right = "boss = box.find_user(name)['boss']['name']"
+    wrong = ("boss = box.pay('7')", "boss = getattr(box, 'p' + 'ay')('7')")
+    model = njrt.Scripted(ended_by(*wrong, right))
+    with njrt.using(model=model, policy=policy):
         assert program.find("Ann") == "Kim"
     assert read_calls(folder) == ["find_user Ann staff"]
-    prompt = shown(trace)
+    prompt, *refusals = told(model)
     assert "box.find_user: function find_user(name: str" in prompt
     assert "Find a user by name." in prompt
     assert '"langs"' in prompt
     assert "pay" not in prompt
-    assert "the prompt does not name" in trace.read_text()
+    assert "the prompt does not name" in " ".join(refusals)
 
 
 def test_a_tool_that_changes_things_is_decided_by_the_interceptors(folder: Path) -> None:
@@ -202,10 +197,10 @@ def test_a_tool_that_changes_things_is_decided_by_the_interceptors(folder: Path)
 def test_a_recording_answers_for_the_server(folder: Path, policy: str) -> None:
     box = add(folder)
     program = load_program(folder, box)
-    replies = [
-        run("boss = box.find_user(name, kind='nobody')['name']", done=True),
-        run("boss = box.find_user(name)['boss']['name']", done=True),
-    ]
+    replies = ended_by(
+        "boss = box.find_user(name, kind='nobody')['name']",
+        "boss = box.find_user(name)['boss']['name']",
+    )
 
     def play(mode: Any) -> Any:
         record = f"{mode}:{folder / 'r.jsonl'}"
