@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import programs
 import pytest
 from programs import Program
 from pydantic import AfterValidator, Field
@@ -169,13 +170,8 @@ def act(interface: Interface, *says: Any, x: Any = None, **settings: Any) -> tup
 
 
 def told(model: Scripted) -> list[str]:
-    """What the model was told after its calls."""
-    return [
-        result.text
-        for request in model.requests
-        for message in request.messages[-1:]
-        for result in getattr(message, "results", ())
-    ]
+    """What the model was told after its opening."""
+    return programs.told(model)[1:]
 
 
 # ── what a handler may do ────────────────────────────────────────────────────────────────────────
