@@ -245,7 +245,8 @@ def test_the_programs_recursion_error_is_raised_at_once() -> None:
     assert 150 < len(requests) < 200  # none of them was asked a second time
 
 
-def test_a_recursion_error_of_the_models_code_is_the_models_mistake() -> None:
+def test_a_recursion_error_of_the_models_code_is_the_models_mistake_without_a_note() -> None:
     says = [run("def f(): f()\nf()"), run("total = 1", done=True)]
     assert RECURSIVE.call("count", 5, says=says) == 1
     assert "RecursionError" in RECURSIVE.told()[1]
+    assert "setrecursionlimit" not in RECURSIVE.told()[1]
