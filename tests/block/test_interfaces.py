@@ -837,6 +837,10 @@ def unknown(a: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821, 
     """Take what is not defined."""
 
 
+def take_late(x: int, run: Handling[None]) -> None:
+    """Take it."""
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -851,6 +855,7 @@ def unknown(a: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821, 
         (lambda: act(Interface("i", [no_type])), "the parameter `a` of `no_type` has no type"),
         (lambda: act(Interface("i", [many])), "the parameter `a` of `many` cannot be passed by its name"),
         (lambda: act(Interface("i", [unknown])), "the annotations of `unknown` cannot be evaluated"),
+        (lambda: act(Interface("i", [take_late])), "`run` of `take_late` is a `Handling`: write it"),
         (lambda: act("shop"), r"program.njpy:3: interface= takes an njrt.Interface, not str"),  # type: ignore[arg-type]
         (lambda: act(None), r"program.njpy:3: interface= takes an njrt.Interface, not NoneType"),  # type: ignore[arg-type]
     ],
@@ -971,13 +976,3 @@ def test_an_exception_of_finally_rolls_back() -> None:
             on_error="rollback",
         )
     assert y == 1
-
-
-def take_late(x: int, run: Handling[None]) -> str:
-    """Take."""
-    return ""
-
-
-def test_a_handling_is_the_first_parameter() -> None:
-    with pytest.raises(ConfigurationError, match="`run` of `take_late` is a `Handling`: write it"):
-        act(Interface("i", [take_late]))
