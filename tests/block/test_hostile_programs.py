@@ -226,13 +226,6 @@ RECURSIVE = Program('''
 ''')
 
 
-def test_blocks_may_call_each_other_recursively() -> None:
-    def recurse(request: object) -> ToolCall:
-        return run("total = 0 if n == 0 else count(n - 1) + 1", done=True)
-
-    assert RECURSIVE.call("count", 150, says=recurse) == 150
-
-
 def test_the_programs_recursion_error_is_raised_at_once() -> None:
     requests = []
 

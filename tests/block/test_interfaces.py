@@ -299,14 +299,6 @@ def test_finally_runs_if_the_task_of_an_async_block_is_cancelled() -> None:
     assert [type(outcome) for outcome, _ in SEEN] == [asyncio.CancelledError]
 
 
-def test_an_exception_of_finally_is_raised_in_the_program() -> None:
-    def fail(run: Handling[Any]) -> None:
-        raise OSError("the door is stuck")
-
-    with pytest.raises(OSError, match="stuck"):
-        act(Interface("i", [find], finally_=fail), call("done", y=1))
-
-
 def test_finally_has_the_time_limit_of_code() -> None:
     def stay(run: Handling[Any]) -> None:
         while True:
@@ -959,14 +951,15 @@ def test_a_refusal_names_what_the_model_can_do() -> None:
     ]
 
 
-def test_an_exception_of_finally_rolls_back() -> None:
+def test_an_exception_of_finally_is_raised_in_the_program_and_rolls_back() -> None:
     def check(run: Handling[None]) -> None:
         if run.outcome == Completed():
-            raise LookupError
+            raise LookupError("the door is stuck")
 
     y, rows = 1, [1]
     interface = Interface("i", [], finally_=check)
-    with pytest.raises(LookupError), njrt.using(model=Scripted([call("done", y=2)])):
+    model = Scripted([call("done", y=2)])
+    with pytest.raises(LookupError, match="stuck"), njrt.using(model=model):
         njrt.run(
             "natural\nPut <rows> into <:y>.",
             lambda: (rows, y),
