@@ -226,19 +226,6 @@ def test_outputs_without_a_type_are_simple_values() -> None:
     assert call("untyped", "a", says=[{"it": {"a": 1}}, {"it": "x"}]) == "x"
 
 
-def test_an_attribute_or_a_type_without_form_is_a_configuration_error() -> None:
-    program = Program('''
-        from typing import Callable
-        def f(x):
-            """natural(effects="answer")
-            Put a function into <:y: Callable[[], int]> for <x>.
-            """
-            return y
-    ''')
-    with pytest.raises(njrt.ConfigurationError, match=r"<:y>.*callable"):
-        program.call("f", 1, says=[{"y": 1}])
-
-
 @pytest.mark.parametrize("reply", ["a{b}", "c<d"])
 def test_a_type_is_read_as_it_is_shown(reply: str) -> None:
     program = Program('''
@@ -352,7 +339,7 @@ def test_an_exception_that_needs_more_than_a_message_is_refused_with_a_way_out(k
     [
         ("day", "cannot be evaluated.*TYPE_CHECKING"),
         ("first", "returns cannot be evaluated"),
-        ("pet", "does not tell .* apart"),
+        ("pet", "the type of `<:y>` has no JSON form: JSON does not tell .* apart"),
         ("fetch", "returns has no JSON form.*apart"),
     ],
 )

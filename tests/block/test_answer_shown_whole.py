@@ -137,20 +137,14 @@ def make_generator() -> Any:
     yield 1
 
 
-def refuse_repr() -> Any:
-    class Broken:
-        def __repr__(self) -> str:
-            raise ValueError("no")
+class Described:
+    """An object whose `repr` a function gives."""
 
-    return Broken()
+    def __init__(self, describe: Callable[[], Any]) -> None:
+        self.describe = describe
 
-
-def bracket_repr() -> Any:
-    class Bracketed:
-        def __repr__(self) -> str:
-            return "<Order 5>"
-
-    return Bracketed()
+    def __repr__(self) -> str:
+        return str(self.describe())
 
 
 HIDDEN: dict[str, tuple[Callable[[], Any], str]] = {
@@ -164,8 +158,11 @@ HIDDEN: dict[str, tuple[Callable[[], Any], str]] = {
         "holds `<mappingproxy>`",
     ),
     "memory": (lambda: memoryview(b"ab"), "holds `<memory>`"),
-    "broken": (refuse_repr, "whose __repr__ raised ValueError: no>`"),
-    "in brackets": (bracket_repr, "holds `<Order 5>`"),
+    "broken": (
+        lambda: Described(lambda: 1 / 0),
+        "whose __repr__ raised ZeroDivisionError: division by zero>`",
+    ),
+    "in brackets": (lambda: Described(lambda: "<Order 5>"), "holds `<Order 5>`"),
     "huge number": (lambda: 10**700, "holds `<int of 2,326 bits>`"),
     "60 levels": (lambda: nest(60), "is nested more than 50 levels deep"),
     "long text": (lambda: "x" * 30_000, "`x` (str, 30,000 characters) is too long"),

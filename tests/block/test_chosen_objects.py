@@ -218,7 +218,7 @@ def test_numbers_that_could_be_values_need_code() -> None:
         shop.choose([shop.apple], authority="strict")
 
 
-OTHERS = PlainProgram(HEAD + CLASSES["frozen"] + '''
+OTHER_BLOCKS = '''
         @dataclass
         class Line:
             item: Item
@@ -256,7 +256,8 @@ OTHERS = PlainProgram(HEAD + CLASSES["frozen"] + '''
             return item
 
         make, square = Item, Square
-''')  # fmt: skip
+'''
+OTHERS = PlainProgram(HEAD + CLASSES["frozen"] + OTHER_BLOCKS)
 
 
 def call(name: str, *arguments: Any, says: list[Any]) -> Any:
@@ -295,13 +296,14 @@ def test_without_objects_of_its_class_an_output_is_made() -> None:
 
 
 def test_a_hidden_object_cannot_be_chosen() -> None:
-    program = PlainProgram(HEAD + CLASSES["frozen"] + '''
+    block = '''
         def choose(secret_items: Sequence[Item], items: Sequence[Item]):
             """natural
             Put the best of <secret_items> and <items> into <:b: Item>.
             """
             return b
-    ''')  # fmt: skip
+    '''
+    program = PlainProgram(HEAD + CLASSES["frozen"] + block)
     with program.saying([{"b": 2}, {"b": 1}]) as names:
         hidden, shown = names["Item"]("a", 1), names["Item"]("b", 2)
         assert names["choose"](([hidden]), [shown]) is shown

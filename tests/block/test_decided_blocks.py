@@ -288,12 +288,6 @@ def test_blocks_decide_by_questions(name: str, says: list[Any], expected: Any) -
     assert all(it.question and it.max_reply_tokens == 1 and it.schema is None for it in requests)
 
 
-def test_without_the_option_a_block_answers_in_json() -> None:
-    program = load("topic")
-    assert play(program, [{"topic": "food"}]) == "food"
-    assert program.model.requests[0].question is None
-
-
 def test_the_model_is_shown_the_values_and_then_the_answers() -> None:
     program = load("raise", decide=True)
     play(program, [{"none": 1}, {"ORDER": 1}])

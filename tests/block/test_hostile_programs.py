@@ -226,13 +226,6 @@ RECURSIVE = Program('''
 ''')
 
 
-def test_blocks_may_call_each_other_recursively() -> None:
-    def recurse(request: object) -> ToolCall:
-        return run("total = 0 if n == 0 else count(n - 1) + 1", done=True)
-
-    assert RECURSIVE.call("count", 150, says=recurse) == 150
-
-
 def test_the_programs_recursion_error_is_raised_at_once() -> None:
     requests = []
 
@@ -245,7 +238,8 @@ def test_the_programs_recursion_error_is_raised_at_once() -> None:
     assert 150 < len(requests) < 200  # none of them was asked a second time
 
 
-def test_a_recursion_error_of_the_models_code_is_the_models_mistake() -> None:
+def test_a_recursion_error_of_the_models_code_is_the_models_mistake_without_a_note() -> None:
     says = [run("def f(): f()\nf()"), run("total = 1", done=True)]
     assert RECURSIVE.call("count", 5, says=says) == 1
     assert "RecursionError" in RECURSIVE.told()[1]
+    assert "setrecursionlimit" not in RECURSIVE.told()[1]

@@ -31,7 +31,7 @@ from njrt.effects import (
 from njrt.events import Event, Performed
 from njrt.log.listeners import add_listener
 from njrt.testing import Said, run
-from waiting import HANG_SECONDS, run_threads
+from waiting import HANG_SECONDS
 
 Log = list[tuple[str, str, Effect]]
 """What happened, in order: ("shown" or "performed", run, effect)."""
@@ -225,12 +225,6 @@ def test_a_rejected_question_in_the_code_of_a_block_reaches_the_model() -> None:
     y, model = block_under([Accept(), Reject("decide yourself"), Accept()], script)
     assert y == 6
     assert "decide yourself" in str(model.requests[1].messages[-1])
-
-
-def test_blocks_of_other_threads_are_shown() -> None:
-    with logged() as log, njrt.using(model=njrt.Scripted([run("y = 4", done=True)])):
-        run_threads(njrt.carry(lambda: sync_block("direct")))
-    assert len(check_each_shown_once(log)) == 1
 
 
 # ── what is decided ──────────────────────────────────────────────────────────────────────────────

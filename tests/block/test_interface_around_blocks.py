@@ -71,17 +71,6 @@ def test_no_block_gets_out_of_the_interface_by_asking_for_code() -> None:
     assert names(PROGRAM.model) == [["note", "done"]] * 3
 
 
-def test_an_attribute_is_an_output() -> None:
-    with PROGRAM.saying([call("done", **{"self.size": 2})], interface=NOTING) as program:
-        assert program["Box"]().fill("hi") == 2
-
-
-def test_an_assert_after_the_block_is_checked() -> None:
-    says = [call("done", count=0), call("done", count=2)]
-    assert PROGRAM.call("checks", "two words", says=says, interface=NOTING) == 2
-    assert "no words" in PROGRAM.told()[1]
-
-
 def test_the_interface_of_a_block_and_the_nearest_with_come_first() -> None:
     says = [call("done", mood=mood) for mood in "abc"]
     with PROGRAM.saying(says, interface=CODING) as program:

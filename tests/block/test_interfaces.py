@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import programs
 import pytest
 from programs import Program
 from pydantic import AfterValidator, Field
@@ -169,13 +170,8 @@ def act(interface: Interface, *says: Any, x: Any = None, **settings: Any) -> tup
 
 
 def told(model: Scripted) -> list[str]:
-    """What the model was told after its calls."""
-    return [
-        result.text
-        for request in model.requests
-        for message in request.messages[-1:]
-        for result in getattr(message, "results", ())
-    ]
+    """What the model was told after its opening."""
+    return programs.told(model)[1:]
 
 
 # ── what a handler may do ────────────────────────────────────────────────────────────────────────
@@ -304,14 +300,6 @@ def test_finally_runs_if_the_task_of_an_async_block_is_cancelled() -> None:
     with njrt.using(model=model), pytest.raises(asyncio.CancelledError):
         asyncio.run(program())
     assert [type(outcome) for outcome, _ in SEEN] == [asyncio.CancelledError]
-
-
-def test_an_exception_of_finally_is_raised_in_the_program() -> None:
-    def fail(run: Handling[Any]) -> None:
-        raise OSError("the door is stuck")
-
-    with pytest.raises(OSError, match="stuck"):
-        act(Interface("i", [find], finally_=fail), call("done", y=1))
 
 
 def test_finally_has_the_time_limit_of_code() -> None:
@@ -844,6 +832,10 @@ def unknown(a: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821, 
     """Take what is not defined."""
 
 
+def take_late(x: int, run: Handling[None]) -> None:
+    """Take it."""
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -858,6 +850,7 @@ def unknown(a: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821, 
         (lambda: act(Interface("i", [no_type])), "the parameter `a` of `no_type` has no type"),
         (lambda: act(Interface("i", [many])), "the parameter `a` of `many` cannot be passed by its name"),
         (lambda: act(Interface("i", [unknown])), "the annotations of `unknown` cannot be evaluated"),
+        (lambda: act(Interface("i", [take_late])), "`run` of `take_late` is a `Handling`: write it"),
         (lambda: act("shop"), r"program.njpy:3: interface= takes an njrt.Interface, not str"),  # type: ignore[arg-type]
         (lambda: act(None), r"program.njpy:3: interface= takes an njrt.Interface, not NoneType"),  # type: ignore[arg-type]
     ],
@@ -961,14 +954,15 @@ def test_a_refusal_names_what_the_model_can_do() -> None:
     ]
 
 
-def test_an_exception_of_finally_rolls_back() -> None:
+def test_an_exception_of_finally_is_raised_in_the_program_and_rolls_back() -> None:
     def check(run: Handling[None]) -> None:
         if run.outcome == Completed():
-            raise LookupError
+            raise LookupError("the door is stuck")
 
     y, rows = 1, [1]
     interface = Interface("i", [], finally_=check)
-    with pytest.raises(LookupError), njrt.using(model=Scripted([call("done", y=2)])):
+    model = Scripted([call("done", y=2)])
+    with pytest.raises(LookupError, match="stuck"), njrt.using(model=model):
         njrt.run(
             "natural\nPut <rows> into <:y>.",
             lambda: (rows, y),
@@ -978,13 +972,3 @@ def test_an_exception_of_finally_rolls_back() -> None:
             on_error="rollback",
         )
     assert y == 1
-
-
-def take_late(x: int, run: Handling[None]) -> str:
-    """Take."""
-    return ""
-
-
-def test_a_handling_is_the_first_parameter() -> None:
-    with pytest.raises(ConfigurationError, match="`run` of `take_late` is a `Handling`: write it"):
-        act(Interface("i", [take_late]))

@@ -82,21 +82,3 @@ def test_a_higher_limit_of_the_program_allows_more_levels(scripted: njrt.Scripte
         assert sys.getrecursionlimit() == 3000
     finally:
         sys.setrecursionlimit(before)
-
-
-def test_the_recursion_of_one_blocks_code_has_no_note() -> None:
-    def endless() -> int:
-        return endless()
-
-    n: int = 0
-    model = njrt.Scripted([run("endless()"), run("n = 1", done=True)])
-    with njrt.using(model=model, cache=False):
-        njrt.run(
-            "natural: Put <endless>() into <:n>.",
-            lambda: (n, endless),
-            writes="n",
-            at="deep.njpy:2",
-            effects="direct",
-        )
-    assert n == 1
-    assert "setrecursionlimit" not in str(model.requests[1].messages[-1])

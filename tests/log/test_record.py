@@ -172,12 +172,6 @@ def test_a_mode_is_a_part_of_the_place_in_settings_only(tmp_path: Path) -> None:
         Recorder("none:x.jsonl")
 
 
-def test_a_recording_may_be_named_like_a_mode(tmp_path: Path) -> None:
-    for name in ("none", "none.jsonl", "once"):
-        played(tmp_path / name, "once", Scripted(["1"]), asking("A"))
-        assert (tmp_path / name).exists()
-
-
 def test_new_records_what_is_missing_and_keeps_the_rest(path: Path) -> None:
     played(path, "once", Scripted(["a"]), asking("A"))
     before = path.read_text().splitlines()

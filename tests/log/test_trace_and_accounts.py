@@ -38,7 +38,7 @@ from njrt.events import (
     combine_listeners,
 )
 from njrt.log.accounts import ModelCall, Totals, last_run, record_event, watch
-from njrt.log.listeners import SafeListener, make_listener
+from njrt.log.listeners import SafeListener
 from njrt.log.telemetry import Telemetry
 from njrt.log.trace import MAX_TEXT_CHARS, TraceFile
 from njrt.messages import (
@@ -471,14 +471,6 @@ def test_a_listener_that_fails_never_reaches_the_program(caplog: pytest.LogCaptu
         tell(combine_listeners(SafeListener(failing), heard.append), run_of())
     assert len(heard) == 8
     assert caplog.messages == ["a listener to natural blocks failed: RuntimeError: broken"]
-
-
-def test_the_listener_of_a_process_keeps_accounts_and_the_trace(tmp_path: Path) -> None:
-    tell(make_listener(str(tmp_path / "trace.jsonl")), run_of("both"))
-    run = last_run()
-    assert run is not None
-    assert run.id == "both"
-    assert len((tmp_path / "trace.jsonl").read_text().splitlines()) == 8
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -32,12 +33,8 @@ class Way:
     is_strict: bool = False
 
 
-def serve_own(script: list[Any]) -> OpenAIServer:
-    return OpenAIServer(script, vendor=False, models=("local",))
-
-
-def serve_without_schemas(script: list[Any]) -> OpenAIServer:
-    return OpenAIServer(script, vendor=False, models=("local",), enforces_schemas=False)
+serve_own = partial(OpenAIServer, vendor=False, models=("local",))
+serve_without_schemas = partial(serve_own, enforces_schemas=False)
 
 
 def connect_own(server: OpenAIServer) -> OpenAI:

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
+from natural_place import DOUBLE, Place, at
 
 from case_programs import read_program
 from loopback import Raw, Response, Status
-from openai_server import KEY, OpenAIServer, calls, says
-from processes import run_python
+from openai_server import OpenAIServer, calls, says
 
 PROGRAM = read_program("failures")
-DOUBLE = calls(("run", '{"code": "y = x * 2", "done": true}'))
 NOBODY = {"NJC_BASE_URL": "http://127.0.0.1:9/v1", "NJC_MODEL": "m"}
-FOREIGN = ("NJC_", "OPENAI_", "ANTHROPIC_", "PYTHON", "HTTP_PROXY", "http_proxy")
 
 
-def outcome(
-    folder: Path, program: str = PROGRAM, *flags: str, **environ: str
-) -> tuple[int, str, str]:
-    """Run a program under `njc run`: its exit code, what it printed, and what was said about it."""
-    (folder / "prog.njpy").write_text(program)
-    (folder / ".git").mkdir(exist_ok=True)
-    clean = {name: text for name, text in os.environ.items() if not name.startswith(FOREIGN)}
-    clean["NJC_POLICY"] = "guarded"  # without a policy, a program warns
-    done = run_python(
-        "-m", "njc", "run", *flags, "prog.njpy", cwd=folder, env=clean | environ, timeout=60
-    )
+def outcome(folder: Path, program: str = PROGRAM, **environ: str) -> tuple[int, str, str]:
+    """Run a program: its exit code, what it printed, and what was said about it."""
+    done = Place(folder, program).run(**environ)
     return done.returncode, done.stdout, done.stderr
-
-
-def asking(server: OpenAIServer, **more: str) -> dict[str, str]:
-    return {"NJC_BASE_URL": server.base_url, "NJC_MODEL": "gpt-4.1", "NJC_API_KEY": KEY} | more
 
 
 def said_clearly(stderr: str, *parts: str) -> None:
@@ -64,7 +49,7 @@ def test_wrong_configuration(tmp_path: Path, environ: dict[str, str], parts: lis
 
 def test_a_server_that_is_down(tmp_path: Path) -> None:
     with OpenAIServer() as server:
-        environ = asking(server)
+        environ = at(server)
     code, printed, stderr = outcome(tmp_path, **environ)
     assert (code, printed) == (3, "cleaned up\n")
     said_clearly(stderr, environ["NJC_BASE_URL"])
@@ -85,7 +70,7 @@ def test_a_model_that_does_not_help(
     tmp_path: Path, script: list[Response], environ: dict[str, str], parts: list[str]
 ) -> None:
     with OpenAIServer(script) as server:
-        code, _, stderr = outcome(tmp_path, **asking(server, **environ))
+        code, _, stderr = outcome(tmp_path, **at(server, **environ))
     assert code == 3
     said_clearly(stderr, *parts)
 
@@ -96,7 +81,7 @@ def test_a_model_that_does_not_help(
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
     with OpenAIServer([DOUBLE]) as server:
-        assert outcome(tmp_path, **asking(server, NJC_RECORD="all:kept.jsonl"))[0] == 0
+        assert outcome(tmp_path, **at(server, NJC_RECORD="all:kept.jsonl"))[0] == 0
     return tmp_path
 
 
@@ -131,7 +116,7 @@ def test_a_recording_that_does_not_match_any_more(
 def test_an_exception_of_the_block_is_a_traceback_of_the_program(tmp_path: Path) -> None:
     code = '{"code": "raise ValueError(f\'cannot double {x}\')", "done": true}'
     with OpenAIServer([calls(("run", code))]) as server:
-        exit_code, _, stderr = outcome(tmp_path, **asking(server))
+        exit_code, _, stderr = outcome(tmp_path, **at(server))
     assert exit_code == 1
     assert "ValueError: cannot double 21\nnatural block at prog.njpy:2\n" in stderr
     assert stderr.count("natural block at") == 1

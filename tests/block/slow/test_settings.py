@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-import os
 import pickle
 import re
-import subprocess
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from natural_place import DOUBLE, Place, at
 from programs import Program, ended_by
 
 import njrt
@@ -26,10 +24,8 @@ from njrt.block.session.settings import (
 from njrt.data.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES, Options
 from njrt.errors import ConfigurationError
 from njrt.testing import Scripted, run
-from openai_server import KEY, OpenAIServer, calls, says
-from processes import run_python
+from openai_server import KEY, OpenAIServer, says
 
-FOREIGN = ("NJC_", "OPENAI_", "ANTHROPIC_", "PYTHON", "HTTP_PROXY", "http_proxy")
 SILENT = '''
 def double(x):
     """natural
@@ -38,34 +34,11 @@ def double(x):
     return y
 '''
 PROGRAM = f"{SILENT}\n\nfor number in 1, 2, 2:\n    print(double(number))\n"
-DOUBLE = calls(("run", '{"code": "y = x * 2", "done": true}'))
-
-
-class Place:
-    """A folder with a program, run there in processes of its own, with a clean environment."""
-
-    def __init__(self, folder: Path, program: str = PROGRAM) -> None:
-        self.folder = folder
-        (folder / "prog.njpy").write_text(textwrap.dedent(program))
-        (folder / ".git").mkdir()
-
-    def run(self, **environ: str) -> subprocess.CompletedProcess[str]:
-        clean = {name: text for name, text in os.environ.items() if not name.startswith(FOREIGN)}
-        clean["NJC_POLICY"] = "guarded"  # without a policy, a program warns
-        return run_python(
-            "-m", "njc", "run", "prog.njpy", cwd=self.folder, env=clean | environ, timeout=60
-        )
-
-    def prints(self, *lines: int, **environ: str) -> None:
-        """Run the program, which must print this and nothing else."""
-        result = self.run(**environ)
-        assert (result.returncode, result.stderr) == (0, "")
-        assert result.stdout.split() == [str(line) for line in lines]
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+    return Place(tmp_path, PROGRAM)
 
 
 @pytest.fixture
@@ -74,14 +47,9 @@ def server() -> Iterator[OpenAIServer]:
         yield server
 
 
-def at(server: OpenAIServer, **more: str) -> dict[str, str]:
-    basic = {"NJC_BASE_URL": server.base_url, "NJC_MODEL": "gpt-4.1", "NJC_API_KEY": KEY}
-    return basic | {"NJC_PROTOCOL": "tools"} | more
-
-
 def test_model_and_base_url(place: Place, server: OpenAIServer) -> None:
     """Nothing is written that was not asked for."""
-    place.prints(2, 4, 4, **at(server))
+    place.prints(2, 4, 4, **at(server, NJC_PROTOCOL="tools"))
     assert sorted(path.name for path in place.folder.iterdir()) == [".git", "prog.njpy"]
     assert [seen.body["model"] for seen in server.seen] == ["gpt-4.1"] * 3
     assert [tool["function"]["name"] for tool in server.seen[0].body["tools"]] == ["run"]
@@ -95,7 +63,7 @@ def test_the_vendors_own_variables(place: Place, server: OpenAIServer) -> None:
 
 def test_protocol(tmp_path: Path) -> None:
     with OpenAIServer([says("```python\ny = x * 2\n```")] * 3) as server:
-        Place(tmp_path).prints(2, 4, 4, **at(server, NJC_PROTOCOL="text"))
+        Place(tmp_path, PROGRAM).prints(2, 4, 4, **at(server, NJC_PROTOCOL="text"))
         assert "tools" not in server.seen[0].body
 
 

@@ -412,39 +412,28 @@ def test_an_account_that_cannot_be_read_allows_nothing(ledger: Store) -> None:
 
 HAMMER = """
 import random, sys, time
-from njrt.data.options.budget import Budget
-from njrt.log.budgets.budgeted import Budgeted
-from njrt.errors import BudgetError
-from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
-from njrt.models.retry_and_fallback import FallbackModel
-from njrt.models.model import LayeredModel
-from njrt.log.open_store import get_store
+import njrt
+from njrt.messages import ModelMessage, Reply, Usage
 
 url, log, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
 pick = random.Random(seed)
 
-class Model:
-    name, protocol = "openai/gpt-4.1", "tools"
-    def ask(self, request):
-        used = pick.randint(100, 600)
-        with open(log, "a") as file:
-            file.write(f"{used}\\n")
-        return Reply(ModelMessage("3"), usage=Usage(used, 0, 0, 0.0), model="m")
+def answer(request):
+    used = pick.randint(100, 600)
+    with open(log, "a") as file:
+        file.write(f"{used}\\n")
+    return Reply(ModelMessage("3"), usage=Usage(used, 0, 0, 0.0), model="m")
 
-ledger = get_store(url, {})
-model = Model()
-layer = Budgeted((Budget(tokens=20_000, per="total"),), lambda: ledger)
-asked = LayeredModel(model, (layer,))
-request = Request("Answer.", (UserMessage("How many?"),), max_reply_tokens=100, timeout=600.0)
 print("ready", flush=True)
 sys.stdin.readline()
 refused = 0
-while refused < 3:
-    try:
-        asked.ask(request)
-    except BudgetError:
-        refused += 1
-        time.sleep(0.01)
+with njrt.using(model=njrt.Scripted(answer), store=url, budget="tokens=20000 per=total"):
+    while refused < 3:
+        try:
+            njrt.llm("How many?")
+        except njrt.BudgetError:
+            refused += 1
+            time.sleep(0.01)
 """
 
 

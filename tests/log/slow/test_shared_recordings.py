@@ -108,7 +108,10 @@ def test_a_recording_in_a_store_is_refused(place: str, monkeypatch: pytest.Monke
         njrt.llm("a")
 
 
-@pytest.mark.parametrize("name", ["a#b.jsonl", "C:mail.jsonl", "store/mail.jsonl"])
+NAMES = ["a#b.jsonl", "C:mail.jsonl", "store/mail.jsonl", "none", "none.jsonl", "once"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_file_may_have_any_name(name: str, tmp_path: Path) -> None:
     record(str(tmp_path / name), "a")
     assert (tmp_path / name).exists()
