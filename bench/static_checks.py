@@ -26,7 +26,6 @@ from types import ModuleType
 from typing import Any
 
 import njrt
-from spsbench.worker import Worker, make_clean_environment, open_channel
 from njc.static.lock import StaticLock, read_lock
 from njrt.block.session.question import QUESTION_SYSTEM_PROMPT
 from njrt.messages import ModelMessage, Request, ToolCall
@@ -41,6 +40,7 @@ from spsbench.suite import (
     make_program_module,
 )
 from spsbench.task import Case, check_case
+from spsbench.worker import Worker, make_clean_environment, open_channel
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = ROOT / "spsbench" / "static" / "njc.lock"
