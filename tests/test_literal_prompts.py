@@ -10,8 +10,7 @@ from types import ModuleType
 import pytest
 
 import njrt
-from njrt.messages import Request, UserMessage
-from njrt.testing import Scripted, run
+from njrt.testing import Request, Scripted, UserMessage, run
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "reference" / "authority.md").read_text()

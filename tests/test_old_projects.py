@@ -30,8 +30,7 @@ from njrt.block.session.settings import merge_options
 from njrt.data.options import removed
 from njrt.log.recording_file import read_recording
 from njrt.log.recording_place import RecordingFile
-from njrt.messages import Request
-from njrt.testing import call
+from njrt.testing import Request, call
 
 OLD = Path(__file__).parent / "cases" / "from_0_2"
 

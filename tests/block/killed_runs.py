@@ -39,8 +39,7 @@ from njrt.guests.approval.terminal import Approval, Terminal
 from njrt.log.listeners import add_listener
 from njrt.log.recording_file import Recording, RecordingHeader, read_recording
 from njrt.log.recording_place import RecordingFile
-from njrt.messages import Protocol, Reply, Request
-from njrt.testing import run
+from njrt.testing import Protocol, Reply, Request, run
 
 ROOT = Path(__file__).parents[2]
 MAX_PROCESSES = 500

@@ -25,8 +25,7 @@ from njc.static.load import load_code
 from njrt.block.session.settings import using
 from njrt.data.options import NO_OPTIONS, Options
 from njrt.log.accounts import RunAccount, last_run
-from njrt.messages import Request, ToolMessage, UserMessage
-from njrt.testing import Said, Scripted, run
+from njrt.testing import Request, Said, Scripted, ToolMessage, UserMessage, run
 
 Script = Iterable[Said] | Callable[[Request], Said]
 

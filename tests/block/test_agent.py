@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 from programs import PlainProgram, Program, ended_by
 
+import njrt
 from case_programs import read_program
 from njrt.block.agent.conversation import MAX_REPEATS, Conversation, converse
 from njrt.block.agent.handlers import make_handler
 from njrt.block.block import Block
-from njrt.block.session.settings import using
 from njrt.data.options import DEFAULTS, Options, merge_option_layers
 from njrt.data.outcome import Broke, Completed, Outcome
-from njrt.errors import OutputTypeError, ReplyError
 from njrt.execution.execute import Snippet, execute
 from njrt.execution.scope.opening import make_scope
 from njrt.execution.scope.scope import Scope
@@ -127,7 +126,7 @@ def test_a_useless_reply_is_answered_with_advice(useless: Reply, advice: str) ->
 ])  # fmt: skip
 def test_useless_replies_in_a_row_end_the_block(useless: Reply, trouble: str) -> None:
     played = Played()
-    with pytest.raises(ReplyError, match=trouble):
+    with pytest.raises(njrt.ReplyError, match=trouble):
         played.say(*[useless] * 9)
     assert len(played.requests) == 3
 
@@ -139,7 +138,7 @@ def test_a_useful_reply_renews_the_patience() -> None:
 
 
 def test_a_refusal_ends_the_block_with_the_models_own_words() -> None:
-    with pytest.raises(ReplyError, match=r"the model refuses: I cannot help with that"):
+    with pytest.raises(njrt.ReplyError, match=r"the model refuses: I cannot help with that"):
         Played().say(reply(text="I cannot help\nwith that.", stop="refusal"))
 
 
@@ -237,7 +236,7 @@ def test_equal_mistakes_end_the_block(code: str) -> None:
     wrong = [reply(run(code.format(number=number))) for number in range(MAX_REPEATS)]
     played = Played()
     played.say(reply(run("int('x')")), *wrong[:-1])
-    with pytest.raises(ReplyError, match=rf"same mistake {MAX_REPEATS} times: ZeroD"):
+    with pytest.raises(njrt.ReplyError, match=rf"same mistake {MAX_REPEATS} times: ZeroD"):
         played.say(wrong[-1])
     assert len(played.requests) == MAX_REPEATS + 1
 
@@ -275,7 +274,7 @@ LOOPING = PlainProgram(read_program("agent_looping"))
 def test_the_example_of_a_prompt_neither_jumps_nor_adds(name: str, reasoning: Any) -> None:
     model = Scripted(["```python\nn = 4\n```"], protocol="text")
     function = LOOPING.load()[name]
-    with using(model=model, reasoning=reasoning, authority="code", effects="direct"):
+    with njrt.using(model=model, reasoning=reasoning, authority="code", effects="direct"):
         function(["note"] if name == "with_continue" else "note")
     (request,) = model.requests
     system, _, example = request.system.partition("Example:\n")
@@ -317,13 +316,13 @@ def test_a_value_to_return_of_the_wrong_type_is_sent_back() -> None:
     says = [run(f"return {value}", done=True) for value in ("'no'", "", "len(x)")]
     assert program.call("f", [1, 1], says=says) == 2
     assert "value to return does not fit its type: expected int, got str" in program.told()[1]
-    with pytest.raises(OutputTypeError, match="expected int, got str"):
+    with pytest.raises(njrt.OutputTypeError, match="expected int, got str"):
         program.call("f", [1], says=says[:1] * 9)
 
 
 def test_an_output_that_never_fits_is_a_type_error() -> None:
     says: Iterable[Any] = ended_by(*["y = 'no'"] * 9)
-    with pytest.raises(OutputTypeError, match=r"`y`.*list\[int\]") as caught:
+    with pytest.raises(njrt.OutputTypeError, match=r"`y`.*list\[int\]") as caught:
         TYPED.call("f", 1, says=says)
     assert isinstance(caught.value, TypeError)
     assert caught.value.place == "program.njpy:3"

@@ -10,8 +10,7 @@ from programs import PlainProgram, Program
 
 import njrt
 from case_programs import read_program
-from njrt.messages import ModelMessage, Reply, ToolCall, ToolMessage, UserMessage
-from njrt.testing import run
+from njrt.testing import ModelMessage, Reply, ToolCall, ToolMessage, UserMessage, run
 
 PROGRAM = PlainProgram(read_program("answer"))
 

@@ -21,7 +21,6 @@ from programs import PlainProgram
 from pydantic import BaseModel, ConfigDict
 
 import njrt
-from njrt.data.media import Image
 from njrt.testing import run
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
@@ -168,8 +167,8 @@ HIDDEN: dict[str, tuple[Callable[[], Any], str]] = {
     "long text": (lambda: "x" * 30_000, "`x` (str, 30,000 characters) is too long"),
     "many items": (lambda: ["item"] * 9_000, "`x` (list, 9,000 items) is too long"),
     "many attributes": (lambda: Bare(**{f"a{n}": 1 for n in range(1_001)}), "is too long"),
-    "file in a set": (lambda: {Image(PNG)}, "holds `<Image image/png, 48 bytes"),
-    "file far down": (lambda: [[[[[[Image(PNG)]]]]]], "holds `<Image image/png, 48 bytes"),
+    "file in a set": (lambda: {njrt.Image(PNG)}, "holds `<Image image/png, 48 bytes"),
+    "file far down": (lambda: [[[[[[njrt.Image(PNG)]]]]]], "holds `<Image image/png, 48 bytes"),
 }
 
 
@@ -231,7 +230,7 @@ def test_a_long_text_of_the_block_counts_too() -> None:
 
 
 def test_files_are_attached_and_not_counted() -> None:
-    image = Image(PNG + bytes(100_000))
+    image = njrt.Image(PNG + bytes(100_000))
     text = ask({"front": image}, max_prompt_chars=500)
     assert "<Image image/png, 100,048 bytes" in text
     (opening,) = PROGRAM.model.requests[0].messages

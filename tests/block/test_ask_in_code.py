@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.errors import CallLimitError
-from njrt.messages import UserMessage
-from njrt.testing import Scripted, call
+from njrt.testing import Scripted, UserMessage, call
 from spsbench.interfaces import make_settings
 
 CODE = """```python
@@ -63,7 +61,7 @@ def test_questions_count_as_calls_of_the_block_and_are_traced(tmp_path: Path) ->
     events = [json.loads(line) for line in (tmp_path / "t.jsonl").read_text().splitlines()]
     assert [event["event"] for event in events].count("asked") == 3
     assert len({event["run"] for event in events}) == 1
-    with pytest.raises(CallLimitError):
+    with pytest.raises(njrt.CallLimitError):
         play(scripted(CODE, *ANSWERS), max_calls=2)
 
 

@@ -18,8 +18,7 @@ from njrt.data.decisions import Accept, PendingEffect, Reject
 from njrt.effects import BindOutputs
 from njrt.errors import ConfigurationError
 from njrt.guests.approval.terminal import Approval
-from njrt.messages import ModelMessage, Question, Reply
-from njrt.testing import Scripted, run
+from njrt.testing import ModelMessage, Question, Reply, Scripted, run
 from njrt.values.json_forms import make_json_form
 from njrt.values.questions import (
     ESCAPE,

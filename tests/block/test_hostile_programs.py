@@ -13,8 +13,7 @@ import pytest
 from programs import Program, ended_by
 
 import njrt
-from njrt.messages import ToolCall
-from njrt.testing import run
+from njrt.testing import ToolCall, run
 from spsbench.interfaces import make_settings
 
 pytestmark = pytest.mark.usefixtures("guarded")

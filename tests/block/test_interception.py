@@ -26,7 +26,6 @@ from njrt.effects import (
     Perform,
     Refusal,
     Run,
-    Touch,
 )
 from njrt.events import Event, Performed
 from njrt.log.listeners import add_listener
@@ -142,7 +141,7 @@ def test_the_cases_have_every_kind_of_effect() -> None:
             sync_block(effects)
         shown = [type(effect) for what, _, effect in log if what == "shown"]
         seen |= {("direct" if kind is Run else effects, kind) for kind in shown}
-    elsewhere = {AskModel, Touch, Perform}  # below, test_gated.py, test_interfaces.py
+    elsewhere = {AskModel, njrt.Touch, Perform}  # below, test_gated.py, test_interfaces.py
     assert {kind for _, kind in seen} | elsewhere == set(get_args(Effect))
     assert seen <= {(effects, kind) for effects, kinds in EFFECT_KINDS.items() for kind in kinds}
 

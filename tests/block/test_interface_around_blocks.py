@@ -11,8 +11,7 @@ from programs import PlainProgram
 import njrt
 from case_programs import read_program
 from njrt.effects import Perform
-from njrt.errors import ConfigurationError, PolicyError
-from njrt.interface import Handling, Interface, Run
+from njrt.interface import Handling, Run
 from njrt.testing import Scripted, call, run
 from waiting import run_threads
 
@@ -30,8 +29,8 @@ def run_code(code: str) -> Run:
     return Run(code, done=False)
 
 
-NOTING = Interface("noting", [note])
-CODING = Interface("coding", [run_code])
+NOTING = njrt.Interface("noting", [note])
+CODING = njrt.Interface("coding", [run_code])
 PROGRAM = PlainProgram(read_program("interface_around_blocks"))
 
 BLOCKS: list[tuple[str, Any, dict[str, Any], Any]] = [
@@ -103,12 +102,12 @@ def test_static_code_runs_as_it_is() -> None:
 def test_only_a_strict_block_refuses_code_of_handlers(options: dict[str, Any]) -> None:
     says = [call("run_code", code="1 + 1"), call("done", mood="calm")]
     if options:
-        with pytest.raises(PolicyError, match='authority="strict" does not allow'):
+        with pytest.raises(njrt.PolicyError, match='authority="strict" does not allow'):
             PROGRAM.call("answers", "hi", says=says, interface=CODING, **options)
     else:
         assert PROGRAM.call("answers", "hi", says=says, interface=CODING) == "calm"
         assert PROGRAM.told()[1] == "2"
-        with pytest.raises(PolicyError):
+        with pytest.raises(njrt.PolicyError):
             PROGRAM.call("is_strict", "hi", says=says, interface=CODING)
 
 
@@ -131,14 +130,14 @@ def test_blocks_that_a_handler_calls_are_inside_too() -> None:
         return result
 
     model = Scripted([call("ask"), call("done", mood="in"), call("done", mood="out")])
-    with njrt.using(model=model, interface=Interface("asking", [ask])):
+    with njrt.using(model=model, interface=njrt.Interface("asking", [ask])):
         assert program["answers"]("outer") == "out"
     assert names(model) == [["ask", "done"]] * 3
 
 
-@pytest.mark.parametrize("wrong", ["noting", NOTING.effects, Interface, 0])
+@pytest.mark.parametrize("wrong", ["noting", NOTING.effects, njrt.Interface, 0])
 def test_anything_else_is_an_error(wrong: Any) -> None:
-    with pytest.raises(ConfigurationError, match=r"interface must be an njrt\.Interface, not"):
+    with pytest.raises(njrt.ConfigurationError, match=r"interface must be an njrt\.Interface, not"):
         PROGRAM.call("answers", "hi", says=[], interface=wrong)
 
 
@@ -149,7 +148,7 @@ def test_anything_else_is_an_error(wrong: Any) -> None:
 def test_the_values_of_inputs_are_shown_unless_the_interface_says_no(
     has: dict[str, Any], is_shown: bool
 ) -> None:
-    interface = Interface("noting", [note], **has)
+    interface = njrt.Interface("noting", [note], **has)
     PROGRAM.call("answers", "good day", says=[call("done", mood="x")], interface=interface)
     lines = PROGRAM.told()[0].split("---\n")[1].splitlines()
     assert lines == [
@@ -164,7 +163,7 @@ def test_jumps_are_listed_if_effects_have_their_names() -> None:
         return njrt.interface.Broke()
 
     for effects, is_listed in (({"break": leave}, True), ({"leave": leave}, False)):
-        interface = Interface("leaving", effects)
+        interface = njrt.Interface("leaving", effects)
         (name,) = effects
         assert PROGRAM.call("loops", ["a", "b"], says=[call(name)], interface=interface) == "a"
         assert ("Allowed jumps: `break`" in PROGRAM.told()[0]) == is_listed
@@ -179,14 +178,14 @@ def test_the_papers_sets_are_an_error_that_names_the_page(
 ) -> None:
     words = rf'`effects="{effects}"` was removed in njc 0.3: .*interfaces of spsbench.*docs/migrating.md'
     program = PROGRAM.load()
-    with pytest.raises(ConfigurationError, match=f"njrt.using: .*{words}"):
+    with pytest.raises(njrt.ConfigurationError, match=f"njrt.using: .*{words}"):
         njrt.using(effects=effects).__enter__()
     with njrt.using(model=Scripted([run("y = 1", done=True)])):
         x = y = None
-        with pytest.raises(ConfigurationError, match=words):
+        with pytest.raises(njrt.ConfigurationError, match=words):
             njrt.run("natural\n<x> <:y>", lambda: (x, y), writes="y", at="a:1", effects=effects)
-        with pytest.raises(ConfigurationError, match=words):
+        with pytest.raises(njrt.ConfigurationError, match=words):
             njrt.run("natural\n<x> <:y>", lambda: (x, y), at="a:1", project={"effects": effects})
         monkeypatch.setenv("NJC_EFFECTS", effects)
-        with pytest.raises(ConfigurationError, match=f"NJC_EFFECTS: .*{words}"):
+        with pytest.raises(njrt.ConfigurationError, match=f"NJC_EFFECTS: .*{words}"):
             program["has_code"]([])

@@ -19,15 +19,8 @@ import njrt
 from anthropic_server import KEY as ANTHROPIC_KEY
 from anthropic_server import AnthropicServer, message, tool_use
 from case_programs import read_program
-from njrt.data.decisions import Accept, Edit, PendingEffect, Reject
 from njrt.effects import Perform, Run
-from njrt.errors import (
-    CodeTimeLimitError,
-    ConfigurationError,
-    EffectLimitError,
-    OutputTypeError,
-    PolicyError,
-)
+from njrt.errors import CodeTimeLimitError, EffectLimitError
 from njrt.interface import (
     Aliases,
     Answer,
@@ -35,7 +28,6 @@ from njrt.interface import (
     Completed,
     Continued,
     Handling,
-    Interface,
     Raised,
     RawJson,
     Ref,
@@ -44,10 +36,9 @@ from njrt.interface import (
 )
 from njrt.log.recording_file import read_recording
 from njrt.log.recording_place import RecordingFile
-from njrt.messages import UserMessage
 from njrt.models.anthropic import Anthropic
 from njrt.models.openai import OpenAI
-from njrt.testing import Scripted, call
+from njrt.testing import Scripted, UserMessage, call
 from openai_server import KEY, OpenAIServer, calls
 
 
@@ -126,7 +117,7 @@ def note_end(run: Handling[Basket]) -> None:
     SEEN.append((run.outcome, list(run.state.reserved)))
 
 
-SHOP = Interface("shop", [find, reserve, leave], "Be brief.", Basket, note_end)
+SHOP = njrt.Interface("shop", [find, reserve, leave], "Be brief.", Basket, note_end)
 
 PROGRAM = Program(read_program("interfaces"))
 
@@ -162,7 +153,9 @@ ACTING = Program('''
 ''')
 
 
-def act(interface: Interface, *says: Any, x: Any = None, **settings: Any) -> tuple[Any, Scripted]:
+def act(
+    interface: njrt.Interface, *says: Any, x: Any = None, **settings: Any
+) -> tuple[Any, Scripted]:
     """Run a block with the input `x` and the output `y` behind an interface; give `y` and the model."""
     ended = says if any("done" in str(each) for each in says) else (*says, call("done", y=1))
     result = ACTING.call("act", interface, x, says=ended, **settings)
@@ -238,7 +231,7 @@ def test_a_refusal_and_an_answer_are_told_as_they_are() -> None:
         """Do nothing."""
 
     _, model = act(
-        Interface("i", [refuse, answer, number, nothing]),
+        njrt.Interface("i", [refuse, answer, number, nothing]),
         call("refuse"),
         call("answer"),
         call("number"),
@@ -248,7 +241,7 @@ def test_a_refusal_and_an_answer_are_told_as_they_are() -> None:
 
 
 def test_an_interface_without_effects_gives_values_by_a_call() -> None:
-    y, model = act(Interface("values", []), '{"y": 1}', call("done", y=[1, "a"]))
+    y, model = act(njrt.Interface("values", []), '{"y": 1}', call("done", y=[1, "a"]))
     assert y == [1, "a"]
     assert [tool.name for tool in model.requests[0].tools] == ["done"]
     assert "your reply holds no call. Now call a tool" in str(model.requests[1].messages[-1])
@@ -256,7 +249,7 @@ def test_an_interface_without_effects_gives_values_by_a_call() -> None:
 
 def test_in_text_the_model_is_asked_for_a_call() -> None:
     says = ['```json\n{"y": 6}\n```', '```json\n{"name": "done", "arguments": {"y": 6}}\n```']
-    y, model = act(Interface("i", []), *says, protocol="text")
+    y, model = act(njrt.Interface("i", []), *says, protocol="text")
     assert y == 6
     assert str(model.requests[1].messages[-1]).count(
         "Nothing was carried out: your reply holds no call. Now answer with one ```json block that is a call."
@@ -265,7 +258,7 @@ def test_in_text_the_model_is_asked_for_a_call() -> None:
 
 def test_later_changes_of_the_list_change_no_interface() -> None:
     effects = [find]
-    interface = Interface("i", effects)
+    interface = njrt.Interface("i", effects)
     effects.append(leave)
     _, model = act(interface, call("done", y=1))
     assert [tool.name for tool in model.requests[0].tools] == ["find", "done"]
@@ -280,13 +273,13 @@ def test_state_is_that_of_one_run() -> None:
 def test_finally_runs_once_however_the_run_ends() -> None:
     with pytest.raises(EffectLimitError):
         buy(call("find", text="a"), call("find", text="b"), max_effects=1)
-    with pytest.raises(PolicyError):
+    with pytest.raises(njrt.PolicyError):
         buy(call("find", text="a"), intercept=lambda pending: njrt.Abort())
-    assert [type(outcome) for outcome, _ in SEEN] == [EffectLimitError, PolicyError]
+    assert [type(outcome) for outcome, _ in SEEN] == [EffectLimitError, njrt.PolicyError]
 
 
 def test_finally_runs_if_the_task_of_an_async_block_is_cancelled() -> None:
-    interface = Interface("slow", [find], state=Basket, finally_=note_end)
+    interface = njrt.Interface("slow", [find], state=Basket, finally_=note_end)
     model = Scripted([call("done")], delay=600)
 
     async def program() -> None:
@@ -308,15 +301,15 @@ def test_finally_has_the_time_limit_of_code() -> None:
             pass
 
     with pytest.raises(CodeTimeLimitError):
-        act(Interface("i", [find], finally_=stay), call("done", y=1), max_code_seconds=0.2)
+        act(njrt.Interface("i", [find], finally_=stay), call("done", y=1), max_code_seconds=0.2)
 
 
 def test_finally_cannot_leave_an_output_of_another_type() -> None:
     def bind(run: Handling[Any]) -> None:
         run.assign("total", "three")
 
-    with pytest.raises(OutputTypeError, match=r"after `finally_`.*`total`"):
-        TOTALS.call("buy", Interface("i", [find], finally_=bind), says=[call("done", total=1)])
+    with pytest.raises(njrt.OutputTypeError, match=r"after `finally_`.*`total`"):
+        TOTALS.call("buy", njrt.Interface("i", [find], finally_=bind), says=[call("done", total=1)])
 
 
 def test_outputs_of_a_refused_done_are_not_bound() -> None:
@@ -331,7 +324,7 @@ def test_outputs_of_a_refused_done_are_not_bound() -> None:
     ''')
 
     says = [call("done", total=1), call("leave_by_break")]
-    assert program.call("buy", Interface("i", [leave_by_break]), says=says) == 0
+    assert program.call("buy", njrt.Interface("i", [leave_by_break]), says=says) == 0
     assert "total > 3" in str(program.model.requests[1].messages[-1])
 
 
@@ -369,7 +362,7 @@ def test_attributes_are_outputs_of_done_and_refused_if_missing_or_mistyped() -> 
         call("done", **{"self.total": -1, "self.__limit": 4}),
         call("done", **{"self.total": 5, "self.__limit": 4}),
     ]
-    assert ATTRIBUTES.call("count", Interface("i", [find]), says=says) == (5, 4)
+    assert ATTRIBUTES.call("count", njrt.Interface("i", [find]), says=says) == (5, 4)
     missing, mistyped, rejected = told(ATTRIBUTES.model)
     assert "self.__limit" in missing
     assert "self.total" in mistyped
@@ -383,7 +376,7 @@ def test_handlers_bind_attributes() -> None:
         run.assign("self.__limit", 9)
         return Completed()
 
-    assert ATTRIBUTES.call("count", Interface("i", [end]), says=[call("end")]) == (8, 9)
+    assert ATTRIBUTES.call("count", njrt.Interface("i", [end]), says=[call("end")]) == (8, 9)
 
 
 def test_long_results_are_cut_and_answers_are_whole() -> None:
@@ -399,7 +392,7 @@ def test_long_results_are_cut_and_answers_are_whole() -> None:
         """Refuse."""
         return Refusal("y" * 100_000)
 
-    interface = Interface("i", [read, show, refuse])
+    interface = njrt.Interface("i", [read, show, refuse])
     _, model = act(interface, call("read"), call("show"), call("refuse"))
     assert [len(each) < 2_100 for each in told(model)] == [False, True, True]
 
@@ -416,7 +409,7 @@ def test_a_handler_has_the_time_limit_of_code() -> None:
             pass
 
     with pytest.raises(CodeTimeLimitError):
-        act(Interface("i", [loop]), call("loop"), max_code_seconds=0.1)
+        act(njrt.Interface("i", [loop]), call("loop"), max_code_seconds=0.1)
 
 
 def test_a_handler_may_run_another_block() -> None:
@@ -424,7 +417,7 @@ def test_a_handler_may_run_another_block() -> None:
         """Ask inside."""
         return buy(call("done", total=7))
 
-    result, model = act(Interface("i", [nest]), call("nest"))
+    result, model = act(njrt.Interface("i", [nest]), call("nest"))
     assert (result, told(model)[0].splitlines()[0]) == (1, "(7, 1)")
     assert [(Completed(), [])] == SEEN
 
@@ -434,7 +427,7 @@ def test_a_handler_may_run_another_block() -> None:
 
 def send(handler: Callable[..., Any], x: Any = None, **arguments: Any) -> list[str]:
     """What the model is told after one call of a handler."""
-    _, model = act(Interface("i", [handler]), call(handler.__name__, **arguments), x=x)
+    _, model = act(njrt.Interface("i", [handler]), call(handler.__name__, **arguments), x=x)
     return told(model)
 
 
@@ -462,7 +455,7 @@ def test_a_value_of_such_a_type_may_be_a_reference_to_the_object_itself(declared
         return [note]
 
     keep = make_keeper(declared)
-    act(Interface("i", [show, keep]), call("show"), call("keep", value=ref(1)))
+    act(njrt.Interface("i", [show, keep]), call("show"), call("keep", value=ref(1)))
     assert SEEN[0] is note
 
 
@@ -501,7 +494,7 @@ def test_types_with_objects_inside_take_references_for_them(
     declared: Any, sent: Any, value: Any
 ) -> None:
     keep = make_keeper(declared)
-    act(Interface("i", [find, keep]), call("find", text="t"), call("keep", value=sent), x=7)
+    act(njrt.Interface("i", [find, keep]), call("find", text="t"), call("keep", value=sent), x=7)
     assert [value] == SEEN
 
 
@@ -557,7 +550,7 @@ def test_aliases_and_names_of_effects() -> None:
         """Break."""
         SEEN.append(why)
 
-    act(Interface("i", {"break": break_}), call("break", reason="late"))
+    act(njrt.Interface("i", {"break": break_}), call("break", reason="late"))
     assert SEEN == ["late"]
 
 
@@ -595,7 +588,7 @@ def test_an_output_without_a_json_form_is_done_by_reference() -> None:
     assert program.call("search", says=[call("find", text="tea"), call("done", tea=ref(1))]) is TEA
 
 
-FIND = Interface("finding", [find])
+FIND = njrt.Interface("finding", [find])
 
 
 # ── effects of the runtime behind an interface ───────────────────────────────────────────────────
@@ -616,7 +609,7 @@ def end() -> Completed:
     return Completed()
 
 
-RUNNING = Interface("python", {"run": run_code, "done": end, "break": leave_by_break})
+RUNNING = njrt.Interface("python", {"run": run_code, "done": end, "break": leave_by_break})
 
 
 @pytest.mark.parametrize(
@@ -655,7 +648,7 @@ def test_code_of_a_handler_jumps_in_the_program() -> None:
 
 
 def test_a_jump_of_a_handler_must_be_legal() -> None:
-    interface = Interface("i", [end, leave_by_break])
+    interface = njrt.Interface("i", [end, leave_by_break])
     says = [call("leave_by_break"), *[call("end")] * 4]
     with pytest.raises(njrt.ReplyError, match="not bound"):
         act(interface, *says)
@@ -670,16 +663,16 @@ def test_a_jump_of_a_handler_must_be_legal() -> None:
 
 
 def test_effects_are_shown_to_interceptors_and_may_be_edited_or_rejected() -> None:
-    asked: list[PendingEffect] = []
+    asked: list[njrt.PendingEffect] = []
 
-    def decide(pending: PendingEffect) -> Any:
+    def decide(pending: njrt.PendingEffect) -> Any:
         asked.append(pending)
         match pending.effect:
             case Perform("shop.reserve", {"count": 9}):
-                return Edit(Perform("shop.reserve", {"product": "favourite", "count": 1}))
+                return njrt.Edit(Perform("shop.reserve", {"product": "favourite", "count": 1}))
             case Perform("shop.leave"):
-                return Reject("stay")
-        return Accept()
+                return njrt.Reject("stay")
+        return njrt.Accept()
 
     says = [
         call("leave", how="break"),
@@ -698,11 +691,11 @@ def test_effects_are_shown_to_interceptors_and_may_be_edited_or_rejected() -> No
 
 def test_an_edit_to_an_effect_of_another_set_is_an_error() -> None:
     with pytest.raises(njrt.InterceptorError, match="the effects of `interface` are: Perform"):
-        buy(call("find", text="a"), intercept=lambda pending: Edit(Run("x = 1", True)))
+        buy(call("find", text="a"), intercept=lambda pending: njrt.Edit(Run("x = 1", True)))
 
-    def redirect(pending: PendingEffect) -> Any:
+    def redirect(pending: njrt.PendingEffect) -> Any:
         is_find = pending.effect == Perform("finding.find", {"text": "a"})
-        return Edit(Perform("other.find", {})) if is_find else Accept()
+        return njrt.Edit(Perform("other.find", {})) if is_find else njrt.Accept()
 
     _, model = act(FIND, call("find", text="a"), intercept=redirect)
     assert told(model) == ["the interface of this block has no effect `other.find`"]
@@ -732,13 +725,13 @@ def test_a_gated_function_in_a_handler_is_decided_and_made_once(tmp_path: Path) 
         """Pay for the basket."""
         return pay(cents)
 
-    interface = Interface("till", [check_out])
+    interface = njrt.Interface("till", [check_out])
     path = tmp_path / "till.jsonl"
     seen: list[Any] = []
 
-    def decide(pending: PendingEffect) -> Accept:
+    def decide(pending: njrt.PendingEffect) -> njrt.Accept:
         seen.append(pending.effect)
-        return Accept()
+        return njrt.Accept()
 
     PAID.clear()
     act(interface, call("check_out", cents=5), intercept=decide, record=path)
@@ -764,7 +757,7 @@ def test_secrets_in_results_are_redacted() -> None:
         """Return the key."""
         return "sk-proj-" + "a1B2c3D4" * 6
 
-    _, model = act(Interface("i", [key]), call("key"))
+    _, model = act(njrt.Interface("i", [key]), call("key"))
     assert "a1B2c3D4a1B2c3D4" not in told(model)[0]
 
 
@@ -795,7 +788,7 @@ def everything(
 
 
 def test_both_vendors_accept_the_tools() -> None:
-    interface = Interface("all", [everything, reserve, find])
+    interface = njrt.Interface("all", [everything, reserve, find])
     sent = {
         "a": 1, "b": {"text": "t", "tags": []}, "c": {"k": ["LARGE"]}, "d": "text",
         "e": "x", "f": [1, "b"], "g": None,
@@ -839,24 +832,24 @@ def take_late(x: int, run: Handling[None]) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Interface("", [find]), "its name must be 1 to 64 letters"),
-        (lambda: Interface("a b", [find]), "its name must be .*, not 'a b'"),
-        (lambda: Interface("i", {"": find}), "the name of an effect must be .*, not ''"),
-        (lambda: Interface("i", {"find it": find}), "the name of an effect must be .*, not 'find it'"),
-        (lambda: Interface("i", [3]), "an effect is a plain function, not 3"),  # type: ignore[list-item]
-        (lambda: Interface("i", [double]), "an effect is a plain function, not <function double"),
-        (lambda: Interface("i", [find, find]), "two effects are named `find`"),
-        (lambda: Interface("i", [no_docstring]), "the effect `no_docstring` has no docstring"),
-        (lambda: act(Interface("i", [no_type])), "the parameter `a` of `no_type` has no type"),
-        (lambda: act(Interface("i", [many])), "the parameter `a` of `many` cannot be passed by its name"),
-        (lambda: act(Interface("i", [unknown])), "the annotations of `unknown` cannot be evaluated"),
-        (lambda: act(Interface("i", [take_late])), "`run` of `take_late` is a `Handling`: write it"),
+        (lambda: njrt.Interface("", [find]), "its name must be 1 to 64 letters"),
+        (lambda: njrt.Interface("a b", [find]), "its name must be .*, not 'a b'"),
+        (lambda: njrt.Interface("i", {"": find}), "the name of an effect must be .*, not ''"),
+        (lambda: njrt.Interface("i", {"find it": find}), "the name of an effect must be .*, not 'find it'"),
+        (lambda: njrt.Interface("i", [3]), "an effect is a plain function, not 3"),  # type: ignore[list-item]
+        (lambda: njrt.Interface("i", [double]), "an effect is a plain function, not <function double"),
+        (lambda: njrt.Interface("i", [find, find]), "two effects are named `find`"),
+        (lambda: njrt.Interface("i", [no_docstring]), "the effect `no_docstring` has no docstring"),
+        (lambda: act(njrt.Interface("i", [no_type])), "the parameter `a` of `no_type` has no type"),
+        (lambda: act(njrt.Interface("i", [many])), "the parameter `a` of `many` cannot be passed by its name"),
+        (lambda: act(njrt.Interface("i", [unknown])), "the annotations of `unknown` cannot be evaluated"),
+        (lambda: act(njrt.Interface("i", [take_late])), "`run` of `take_late` is a `Handling`: write it"),
         (lambda: act("shop"), r"program.njpy:3: interface= takes an njrt.Interface, not str"),  # type: ignore[arg-type]
         (lambda: act(None), r"program.njpy:3: interface= takes an njrt.Interface, not NoneType"),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
 def test_a_part_that_cannot_be_used_is_named(make: Callable[[], Any], message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
+    with pytest.raises(njrt.ConfigurationError, match=message):
         make()
 
 
@@ -904,7 +897,7 @@ def test_every_reference_of_a_schema_is_defined_at_its_root(
 
     twice: Any = make_twice()
     take.__annotations__ = {"value": make(kind), "other": List[twice]}
-    _, model = act(Interface("shop", [take]))
+    _, model = act(njrt.Interface("shop", [take]))
     schema = dict(model.requests[0].tools[0].parameters)
     jsonschema.Draft202012Validator.check_schema(schema)
     inner = {key: part for key, part in schema.items() if key != "$defs"}
@@ -945,7 +938,7 @@ def test_a_refusal_names_what_the_model_can_do() -> None:
     line = {"product": ref(1), "count": 1}
     says = [call("end"), call("sell", line=line), call("drop", line=line)]
     says += [call("apply", rule="x"), call("done", y=1)]
-    _, model = act(Interface("i", [end, sell, drop, apply]), *says, x=3)
+    _, model = act(njrt.Interface("i", [end, sell, drop, apply]), *says, x=3)
     assert told(model) == [
         "`y` is not bound yet; end by `done`, with all outputs",
         '`line`: it must be a reference, {"type": "Ref", "addr": N}, or the name of a variable',
@@ -960,7 +953,7 @@ def test_an_exception_of_finally_is_raised_in_the_program_and_rolls_back() -> No
             raise LookupError("the door is stuck")
 
     y, rows = 1, [1]
-    interface = Interface("i", [], finally_=check)
+    interface = njrt.Interface("i", [], finally_=check)
     model = Scripted([call("done", y=2)])
     with pytest.raises(LookupError, match="stuck"), njrt.using(model=model):
         njrt.run(

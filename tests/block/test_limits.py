@@ -13,25 +13,9 @@ import pytest
 from programs import Program
 
 import njrt
-from njrt.block.session.limits import (
-    Limits,
-    Meter,
-    MeterReading,
-    limit,
-    list_open_meters,
-    read_limits,
-)
+from njrt.block.session.limits import Limits, Meter, MeterReading, list_open_meters, read_limits
 from njrt.data.options import DEFAULTS, OPTION_NAMES, find_option_problem
-from njrt.errors import (
-    CallLimitError,
-    ConfigurationError,
-    CostLimitError,
-    EffectLimitError,
-    LimitError,
-    ServerError,
-    TimeLimitError,
-    TokenLimitError,
-)
+from njrt.errors import EffectLimitError
 from njrt.messages import ModelMessage, Protocol, Reply, Request, Usage
 from njrt.models.retry_and_fallback import FallbackModel
 from waiting import run_threads
@@ -70,30 +54,30 @@ def spend(*args: object) -> Step:
     return lambda meter, clock: meter.count_reply(reply(*args))  # type: ignore[arg-type]
 
 
-REACHED: list[tuple[Limits, list[Step], type[LimitError], str]] = [
+REACHED: list[tuple[Limits, list[Step], type[njrt.LimitError], str]] = [
     (
         Limits(effects=1),
         [effect, effect],
         EffectLimitError,
         "limit of 1 effect; allow more with `max_effects` (now 1)",
     ),
-    (Limits(seconds=5), [call, later(5), call], TimeLimitError, "limit of 5 seconds"),
-    (Limits(seconds=5), [later(9), effect], TimeLimitError, "limit of 5 seconds"),
+    (Limits(seconds=5), [call, later(5), call], njrt.TimeLimitError, "limit of 5 seconds"),
+    (Limits(seconds=5), [later(9), effect], njrt.TimeLimitError, "limit of 5 seconds"),
     (
         Limits(tokens=15),
         [spend(), spend()],
-        TokenLimitError,
+        njrt.TokenLimitError,
         "limit of 15 tokens; allow more with `max_tokens`",
     ),
-    (Limits(tokens=10), [spend(), call], TokenLimitError, "limit of 10 tokens"),
-    (Limits(usd=0.015), [spend(), spend()], CostLimitError, "limit of 0.015 US dollars"),
-    (Limits(usd=1), [spend(10, None)], CostLimitError, "no price is known for the model m-1"),
+    (Limits(tokens=10), [spend(), call], njrt.TokenLimitError, "limit of 10 tokens"),
+    (Limits(usd=0.015), [spend(), spend()], njrt.CostLimitError, "limit of 0.015 US dollars"),
+    (Limits(usd=1), [spend(10, None)], njrt.CostLimitError, "no price is known for the model m-1"),
 ]
 
 
 @pytest.mark.parametrize(("limits", "steps", "error", "says"), REACHED)
 def test_the_last_step_reaches_the_limit(
-    limits: Limits, steps: list[Step], error: type[LimitError], says: str
+    limits: Limits, steps: list[Step], error: type[njrt.LimitError], says: str
 ) -> None:
     clock = Clock()
     meter = Meter(limits, clock, place="mail.njpy:12")
@@ -138,11 +122,11 @@ def test_the_options_default_to_limits_on_everything_but_tokens_and_money() -> N
 
 
 def test_a_limit_around_several_runs_counts_them_together() -> None:
-    with limit(calls=3) as around:
+    with njrt.limit(calls=3) as around:
         for _ in range(3):
             Meter(Limits(calls=1), around=list_open_meters()).count_call()
         with pytest.raises(
-            CallLimitError,
+            njrt.CallLimitError,
             match=r"the program reached its limit of 3 model calls; .*`njrt.limit\(calls=...\)`",
         ):
             Meter(Limits(calls=1), around=list_open_meters()).count_call()
@@ -177,12 +161,12 @@ class Silent:
     def ask(self, request: Request) -> Reply:
         self.timeouts.append(request.timeout)
         time.sleep(request.timeout)
-        raise ServerError(f"no answer within {request.timeout:g} seconds")
+        raise njrt.ServerError(f"no answer within {request.timeout:g} seconds")
 
     async def aask(self, request: Request) -> Reply:
         self.timeouts.append(request.timeout)
         await asyncio.sleep(request.timeout)
-        raise ServerError(f"no answer within {request.timeout:g} seconds")
+        raise njrt.ServerError(f"no answer within {request.timeout:g} seconds")
 
 
 WAITING = Program('''
@@ -205,14 +189,17 @@ WAITING = Program('''
 def test_the_time_limit_holds_in_a_call_and_over_fallbacks(function: str, count: int) -> None:
     models = tuple(Silent() for _ in range(count))
     call: Any = WAITING.load()[function]
-    with suppress(TimeLimitError), njrt.using(model=Silent()):  # loads what the first block needs
+    with (
+        suppress(njrt.TimeLimitError),
+        njrt.using(model=Silent()),
+    ):  # loads what the first block needs
         call() if function == "f" else asyncio.run(call())
     with (
         njrt.using(model=FallbackModel(models) if count > 1 else models[0]),
-        pytest.raises(TimeLimitError, match=r"limit of 0.3 seconds") as caught,
+        pytest.raises(njrt.TimeLimitError, match=r"limit of 0.3 seconds") as caught,
     ):
         call() if function == "f" else asyncio.run(call())
-    assert isinstance(caught.value.__cause__, ServerError)
+    assert isinstance(caught.value.__cause__, njrt.ServerError)
     assert sum(seconds for model in models for seconds in model.timeouts) <= 0.35
 
 
@@ -221,7 +208,7 @@ def test_each_fallback_has_the_timeout_of_a_call() -> None:
     models = Silent(), Silent()
     with (
         njrt.using(model=FallbackModel(models), max_call_seconds=0.05, max_seconds=600),
-        pytest.raises(ServerError, match=r"no answer within 0.05 seconds"),
+        pytest.raises(njrt.ServerError, match=r"no answer within 0.05 seconds"),
     ):
         njrt.llm("Well?")
     assert [model.timeouts for model in models] == [[0.05], [0.05]]
@@ -245,14 +232,14 @@ def test_a_number_that_no_clock_can_hold_is_no_option(name: str, value: Any) -> 
     assert problem is not None
     assert "number from" in problem
     assert len(problem) < 120
-    with pytest.raises(ConfigurationError, match="number from"), njrt.using(**{name: value}):
+    with pytest.raises(njrt.ConfigurationError, match="number from"), njrt.using(**{name: value}):
         pass
 
 
 @pytest.mark.parametrize("value", NO_NUMBERS[:-1], ids=name_number)
 @pytest.mark.parametrize("name", ["usd", "tokens"])
 def test_a_number_that_no_counter_can_hold_is_no_budget(name: str, value: Any) -> None:
-    with pytest.raises(ConfigurationError, match="number"):
+    with pytest.raises(njrt.ConfigurationError, match="number"):
         njrt.Budget(**{name: value}, per="day")
 
 
@@ -261,10 +248,10 @@ def test_a_number_that_no_counter_can_hold_is_no_budget(name: str, value: Any) -
 def test_what_is_no_limit_is_refused(name: str, value: Any) -> None:
     with (
         pytest.raises(
-            ConfigurationError, match=rf"njrt\.limit: {name} must be a .*number, at least 0"
+            njrt.ConfigurationError, match=rf"njrt\.limit: {name} must be a .*number, at least 0"
         ),
-        limit(**{name: value}),
+        njrt.limit(**{name: value}),
     ):
         pass
-    with limit(**{name: 0}), limit(**{name: None}):
+    with njrt.limit(**{name: 0}), njrt.limit(**{name: None}):
         assert len(list_open_meters()) == 2

@@ -11,8 +11,7 @@ import njrt
 from njc.compiler.compiler import compile_source
 from njc.compiler.frontend.source import SourceFile
 from njrt.data.options import CodePolicy
-from njrt.messages import Request, UserMessage
-from njrt.testing import Scripted, run
+from njrt.testing import Request, Scripted, UserMessage, run
 
 
 @dataclass

@@ -20,8 +20,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 import njrt
-from njrt.messages import Request, UserMessage
-from njrt.testing import Said, call
+from njrt.testing import Request, Said, UserMessage, call
 
 
 class Color(enum.Enum):

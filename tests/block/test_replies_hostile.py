@@ -15,8 +15,7 @@ import pytest
 from programs import Program
 
 import njrt
-from njrt.messages import ModelMessage, Reply, Request, ToolCall, Usage
-from njrt.testing import Scripted
+from njrt.testing import ModelMessage, Reply, Request, Scripted, ToolCall, Usage
 from spsbench.interfaces import make_settings
 
 RUNS = 250

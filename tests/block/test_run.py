@@ -14,20 +14,8 @@ from programs import Program, ended_by
 
 import njrt
 from case_programs import read_program
-from njrt.errors import (
-    CallLimitError,
-    CodeTimeLimitError,
-    CostLimitError,
-    EffectLimitError,
-    LimitError,
-    ModelError,
-    NaturalError,
-    ReplyError,
-    TimeLimitError,
-    TokenLimitError,
-)
-from njrt.messages import ModelMessage, Reply, Usage
-from njrt.testing import Scripted, run
+from njrt.errors import CodeTimeLimitError, EffectLimitError
+from njrt.testing import ModelMessage, Reply, Scripted, Usage, run
 
 # ── leaving ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -202,14 +190,14 @@ COUNT = Program('''
 ''')
 LOOK = run("x")
 ENDLESS = "while True:\n    pass"
-LIMITS: list[tuple[dict[str, Any], Any, type[LimitError], str]] = [
-    ({"max_calls": 2}, lambda _: LOOK, CallLimitError, "2 model calls; allow more with `max_calls`"),
+LIMITS: list[tuple[dict[str, Any], Any, type[njrt.LimitError], str]] = [
+    ({"max_calls": 2}, lambda _: LOOK, njrt.CallLimitError, "2 model calls; allow more with `max_calls`"),
     ({"max_effects": 2}, lambda _: [LOOK] * 5, EffectLimitError, "2 effects; allow more with `max_effects`"),
-    ({"max_seconds": 0}, lambda _: LOOK, TimeLimitError, "0 seconds; allow more with `max_seconds`"),
-    ({"max_seconds": 0.2}, lambda _: run(ENDLESS), TimeLimitError, "0.2 seconds; allow more with `max_seconds`"),
+    ({"max_seconds": 0}, lambda _: LOOK, njrt.TimeLimitError, "0 seconds; allow more with `max_seconds`"),
+    ({"max_seconds": 0.2}, lambda _: run(ENDLESS), njrt.TimeLimitError, "0.2 seconds; allow more with `max_seconds`"),
     ({"max_code_seconds": 0.2}, lambda _: run(ENDLESS), CodeTimeLimitError, "max_code_seconds allows more"),
-    ({"max_tokens": 100}, lambda _: priced(tokens=101), TokenLimitError, "100 tokens; allow more with `max_tokens`"),
-    ({"max_usd": 0.5}, lambda _: priced(usd=0.6), CostLimitError, "0.5 US dollars; allow more with `max_usd`"),
+    ({"max_tokens": 100}, lambda _: priced(tokens=101), njrt.TokenLimitError, "100 tokens; allow more with `max_tokens`"),
+    ({"max_usd": 0.5}, lambda _: priced(usd=0.6), njrt.CostLimitError, "0.5 US dollars; allow more with `max_usd`"),
 ]  # fmt: skip
 
 
@@ -221,7 +209,7 @@ def priced(tokens: int = 1, usd: float | None = None) -> Reply:
 @pytest.mark.parametrize(("options", "says", "kind", "message"), LIMITS)
 @pytest.mark.parametrize("is_async", [False, True])
 def test_every_limit(
-    options: dict[str, Any], says: Any, kind: type[LimitError], message: str, is_async: bool
+    options: dict[str, Any], says: Any, kind: type[njrt.LimitError], message: str, is_async: bool
 ) -> None:
     program = ASYNC if is_async else COUNT
 
@@ -250,7 +238,7 @@ ASYNC = Program('''
 
 
 def test_a_call_that_a_limit_refused_was_never_made() -> None:
-    with njrt.watch() as watch, pytest.raises(CallLimitError):
+    with njrt.watch() as watch, pytest.raises(njrt.CallLimitError):
         COUNT.call("f", 1, says=lambda _: LOOK, max_calls=2)
     assert len(COUNT.model.requests) == watch.totals.calls == 2
     (account,) = watch.runs
@@ -260,23 +248,27 @@ def test_a_call_that_a_limit_refused_was_never_made() -> None:
 
 
 def test_what_a_reply_cost_is_in_the_account_even_if_it_was_too_much() -> None:
-    with njrt.watch() as watch, pytest.raises(CostLimitError):
+    with njrt.watch() as watch, pytest.raises(njrt.CostLimitError):
         COUNT.call("f", 1, says=[priced(tokens=7, usd=0.6)], max_usd=0.5)
     assert (watch.totals.calls, watch.totals.tokens, watch.totals.usd) == (1, 7, 0.6)
 
 
 def test_kinds_of_failure_are_told_apart() -> None:
     refusal = Reply(ModelMessage("never"), stop="refusal")
-    for says, kind in (([], ModelError), ([refusal], ReplyError), (ended_by("raise x"), KeyError)):
+    for says, kind in (
+        ([], njrt.ModelError),
+        ([refusal], njrt.ReplyError),
+        (ended_by("raise x"), KeyError),
+    ):
         with pytest.raises(kind) as caught:
             COUNT.call("f", KeyError("k"), says=says)
-        assert isinstance(caught.value, NaturalError) == (kind is not KeyError)
+        assert isinstance(caught.value, njrt.NaturalError) == (kind is not KeyError)
         assert caught.value.__notes__ == [NOTE.format(3)]
 
 
 def test_an_error_of_the_runtime_further_down_passes_through_the_code_above() -> None:
     code = "try:\n    f()\nexcept ValueError:\n    pass"
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(njrt.ModelError) as caught:
         RAISING.call("g", says=ended_by(code))
     assert caught.value.place == "program.njpy:10"
     assert caught.value.__notes__ == [NOTE.format(10), NOTE.format(15)]
@@ -347,7 +339,7 @@ def test_nothing_is_kept_alive_without_the_garbage_collector(code: str) -> None:
     alive = weakref.ref(heavy)
     gc.disable()
     try:
-        with contextlib.suppress(ValueError, ModelError):
+        with contextlib.suppress(ValueError, njrt.ModelError):
             COUNT.call("f", heavy, says=ended_by(code))
         COUNT.model = Scripted([])
         del heavy
@@ -369,7 +361,7 @@ def test_a_block_may_use_the_classes_that_its_outputs_are_of() -> None:
 
 
 def test_modules_that_types_name_stay_invisible() -> None:
-    with pytest.raises(ModelError):
+    with pytest.raises(njrt.ModelError):
         ORDERING.call("outer", "Ida", says=ended_by("os.sep", "Order = 1", "class Order: x = 1"))
     _, module, binding, definition = ORDERING.told()
     assert module.startswith("line 1: `os` is not visible in this block")

@@ -22,8 +22,7 @@ from njc.compiler.compiler import Compilation, compile_source
 from njc.compiler.frontend.source import SourceFile
 from njrt.block.session.settings import using
 from njrt.data.options import Jumps, Options
-from njrt.messages import Request, ToolCall, UserMessage
-from njrt.testing import Scripted, run
+from njrt.testing import Request, Scripted, ToolCall, UserMessage, run
 
 
 def compiled(text: str, path: str = "program.njpy", jumps: Jumps = "all") -> Compilation:

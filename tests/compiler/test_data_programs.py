@@ -18,8 +18,7 @@ import pytest
 
 from compiling import compile_text
 from njrt.block.session.settings import using
-from njrt.messages import Request
-from njrt.testing import Scripted
+from njrt.testing import Request, Scripted
 
 PLACE = re.compile(r"⟦(?P<text>[^|⟧]*)\|(?P<code>[^|⟧]*)\|(?P<replies>[^⟧]*)⟧")
 HEAD = "import asyncio, contextlib, dataclasses, datetime, enum\nk: int = 1\n"

@@ -9,16 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import njrt
 from compiling import compile_output
 from njc.compiler.analysis.authority import list_offered_labels
 from njc.compiler.compiler import analyze
 from njc.compiler.frontend.source import SourceFile
 from njrt.block.block import extract_instruction
-from njrt.block.session.settings import using
 from njrt.data.options import Options
-from njrt.errors import NaturalError
-from njrt.messages import Request, ToolCall, ToolMessage, UserMessage
-from njrt.testing import Scripted, run
+from njrt.testing import Request, Scripted, ToolCall, ToolMessage, UserMessage, run
 
 FRAGMENTS = st.sampled_from(
     [
@@ -62,10 +60,10 @@ def run_program(inserted: str) -> tuple[list[str], list[str], object]:
             (results if refusal else shown).append(refusal or opening)
         return run(CODES[request.turn - 1], done=True)
 
-    with using(model=Scripted(answer)):
+    with njrt.using(model=Scripted(answer)):
         try:
             return shown, results, variables["read"](inserted)
-        except NaturalError as error:
+        except njrt.NaturalError as error:
             return shown, results, error
 
 
@@ -152,6 +150,6 @@ def test_which_outputs_a_prompt_reads(prompt: str, reads: bool) -> None:
     output = compile_output(source)
     assert (b'reads="count"' in output) == reads
     variables: dict[str, Any] = {}
-    with using(model=Scripted([run("pass", done=True), run("count = 5", done=True)])):
+    with njrt.using(model=Scripted([run("pass", done=True), run("count = 5", done=True)])):
         exec(output, variables)
     assert variables["count"] == (1 if reads else 5)

@@ -14,7 +14,6 @@ from contextlib import closing
 from typing import Any
 
 import njrt
-from njrt.data.jumps import Break, Continue, Return
 from njrt.data.outcome import Broke, Completed, Continued, Raised, Returned
 from njrt.execution.execute import Snippet, aexecute, execute, prepare
 from njrt.execution.results import Execution, Failed, Jumped, Ran
@@ -86,11 +85,11 @@ def concluded(execution: Execution) -> Any:
         case Failed(message):
             raise FailedCode(message)
         case Jumped(Broke()):
-            raise Break
+            raise njrt.Break
         case Jumped(Continued()):
-            raise Continue
+            raise njrt.Continue
         case Jumped(Returned(value)):
-            raise Return(value)
+            raise njrt.Return(value)
         case Jumped(Raised(exception)):
             raise exception
         case Jumped(Completed()):

@@ -12,9 +12,7 @@ import pytest
 from playing import carry_out
 
 import njrt
-from njrt.errors import LimitError, ReplyError
-from njrt.messages import Request, UserMessage
-from njrt.testing import Scripted, run
+from njrt.testing import Request, Scripted, UserMessage, run
 from njrt.values.rendering.shown_classes import find_shown_classes
 
 pytestmark = pytest.mark.usefixtures("guarded")
@@ -67,7 +65,7 @@ def request_replies(*codes: str, given: Any = None, types: Any = None) -> tuple[
                 types=types,
                 at="case.njpy:1",
             )
-    except (LimitError, ReplyError):
+    except (njrt.LimitError, njrt.ReplyError):
         made = None
     return made, model.requests
 

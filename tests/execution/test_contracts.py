@@ -22,8 +22,7 @@ import njrt
 from njc.compiler.compiler import compile_source
 from njc.compiler.frontend.source import SourceFile
 from njrt.execution.contracts import Contract, make_contract
-from njrt.messages import Request, UserMessage
-from njrt.testing import run
+from njrt.testing import Request, UserMessage, run
 
 HEAD = """\
 import asyncio

@@ -29,8 +29,6 @@ from playing import carry_out
 
 import njrt
 from njrt.block.session.gate import write_call_result
-from njrt.data.decisions import Accept, Reject
-from njrt.effects import Touch
 from njrt.log.recording_file import read_recording
 from njrt.log.recording_place import RecordingFile
 from njrt.testing import run
@@ -533,8 +531,8 @@ def donate(cents: int) -> None:
 
 def test_refused_calls_do_not_count_for_at_most() -> None:
     def decide(effect: njrt.PendingEffect) -> Any:
-        is_ten = isinstance(effect.effect, Touch) and effect.effect.arguments == {"cents": 10}
-        return Reject("not ten") if is_ten else Accept()
+        is_ten = isinstance(effect.effect, njrt.Touch) and effect.effect.arguments == {"cents": 10}
+        return njrt.Reject("not ten") if is_ten else njrt.Accept()
 
     says = [run(f"donate({cents})") for cents in (500, 10, 20, 30)]
     model = njrt.Scripted([*says, run("pass", done=True)])

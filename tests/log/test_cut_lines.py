@@ -13,7 +13,6 @@ import njrt
 from njc.debug.trace_lines import BeganLine, read_trace
 from njrt.data.private_files import drop_cut_line, end_last_line
 from njrt.events import Began
-from njrt.log.recorder import Recorder
 from njrt.log.recording_file import RecordedTouch, read_recording
 from njrt.log.recording_place import RecordingFile
 from njrt.log.trace import TraceFile
@@ -29,7 +28,7 @@ def add_reply(path: Path, number: int) -> None:
     async def answer(request: Request) -> Reply:
         return Reply(ModelMessage("ü"), model="m")
 
-    recorder = Recorder(path, "new")
+    recorder = njrt.Recorder(path, "new")
     recorder._get_open_recording().is_appended = True  # add the line alone
     request = Request("", (UserMessage(f"ü{number}"),), place="m.njpy:1")
     asyncio.run(recorder.answer(request, answer))
@@ -43,7 +42,7 @@ def read_replies(path: Path) -> Numbers:
 def add_call(path: Path, number: int) -> None:
     effect = {"kind": "Touch", "function": "pay", "arguments": {"to": f"ü{number}"}}
     call = RecordedTouch("m.njpy:1", "k", number, effect, id=str(number), state="done")
-    recorder = Recorder(path, "new")
+    recorder = njrt.Recorder(path, "new")
     recording = recorder._get_open_recording()
     recording.is_appended = recording.unfinished = True  # add the line alone
     recorder.record_call(None, call)

@@ -16,9 +16,8 @@ from njrt.log.cache import ReplyStore, open_cache_file
 from njrt.log.recorder import Recorder
 from njrt.log.sqlite_store import SqliteStore
 from njrt.log.trace import TraceFile
-from njrt.messages import Request, UserMessage
 from njrt.models.model import LayeredModel
-from njrt.testing import Scripted
+from njrt.testing import Request, Scripted, UserMessage
 
 REQUEST = Request("", (UserMessage("hello"),))
 

@@ -25,7 +25,6 @@ import njrt
 from njc.debug.trace_lines import BeganLine, read_trace
 from njrt.data.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from njrt.effects import Answer, Effect, EffectResult, Refusal, Run
-from njrt.errors import ServerError
 from njrt.events import (
     Asked,
     Began,
@@ -37,7 +36,7 @@ from njrt.events import (
     Unanswered,
     combine_listeners,
 )
-from njrt.log.accounts import ModelCall, Totals, last_run, record_event, watch
+from njrt.log.accounts import ModelCall, Totals, record_event
 from njrt.log.listeners import SafeListener
 from njrt.log.telemetry import Telemetry
 from njrt.log.trace import MAX_TEXT_CHARS, TraceFile
@@ -100,7 +99,7 @@ def tell(listener: Listener, events: Iterator[Event]) -> None:
 
 def test_the_account_of_a_run_says_what_happened_and_what_it_cost() -> None:
     tell(record_event, run_of())
-    run = last_run()
+    run = njrt.last_run()
     assert run is not None
     assert (run.id, run.place, run.model, run.outcome, run.error, run.seconds) == (
         "r-1",
@@ -137,7 +136,7 @@ def test_a_price_that_is_not_known_is_not_zero(usages: list[Usage], shown: str) 
     replies = [replace(REPLY, usage=usage) for usage in usages]
     calls = tuple(ModelCall(FIRST, reply, None, 1.0) for reply in replies)
     tell(record_event, run_of())
-    run = last_run()
+    run = njrt.last_run()
     assert run is not None
     totals = replace(run, calls=calls).totals
     assert f", {shown}, " in str(totals)
@@ -158,7 +157,7 @@ ENDINGS: list[tuple[Outcome | BaseException, str, str | None]] = [
     (Returned(object()), "returned", None),
     (Raised(ValueError("no", 3)), "raised", "ValueError('no', 3)"),
     (Raised(Odd("x")), "raised", "<Odd whose __repr__ raised AssertionError>"),
-    (ServerError("down"), "failed", "ServerError: down"),
+    (njrt.ServerError("down"), "failed", "ServerError: down"),
     (asyncio.CancelledError(), "failed", "CancelledError()"),
 ]
 
@@ -170,19 +169,19 @@ def test_every_ending_has_a_name(
     ended: Outcome | BaseException, outcome: str, error: str | None
 ) -> None:
     tell(record_event, run_of(outcome=ended))
-    run = last_run()
+    run = njrt.last_run()
     assert run is not None
     assert (run.outcome, run.error) == (outcome, error)
 
 
 def test_an_unanswered_call_is_in_the_account() -> None:
     began, asked, *_ = run_of()
-    error = ServerError("down")
+    error = njrt.ServerError("down")
     tell(
         record_event,
         iter([began, asked, Unanswered("r-1", 1, 1, error, 2.0), Ended("r-1", 1, error, 2.0)]),
     )
-    run = last_run()
+    run = njrt.last_run()
     assert run is not None
     assert [(call.reply, call.error) for call in run.calls] == [(None, "ServerError: down")]
     assert run.totals.calls == 1
@@ -201,9 +200,9 @@ def test_an_account_keeps_none_of_the_programs_objects_alive() -> None:
 
 def test_a_watch_counts_the_runs_inside_it_by_place() -> None:
     tell(record_event, run_of("r-0"))
-    with watch() as outer:
+    with njrt.watch() as outer:
         tell(record_event, run_of("r-1", "a.njpy:1"))
-        with watch() as inner:
+        with njrt.watch() as inner:
             tell(record_event, run_of("r-2", "b.njpy:2"))
             tell(record_event, run_of("r-3", "a.njpy:1"))
     tell(record_event, run_of("r-4"))
@@ -230,7 +229,7 @@ def test_a_watch_sees_tasks_and_threads_inside_it() -> None:
     async def tasks() -> None:
         await asyncio.gather(*(task(number) for number in range(5)))
 
-    with watch() as seen:
+    with njrt.watch() as seen:
         asyncio.run(tasks())
         run_threads(njrt.carry(lambda: tell(record_event, run_of("thread"))))
     assert sorted(run.id for run in seen.runs) == [*(f"task {n}" for n in range(5)), "thread"]
@@ -240,7 +239,7 @@ def test_a_watch_sees_tasks_and_threads_inside_it() -> None:
 def test_the_last_run_is_that_of_this_thread() -> None:
     tell(record_event, run_of("ours"))
     run_threads(lambda: tell(record_event, run_of("theirs")))
-    run = last_run()
+    run = njrt.last_run()
     assert run is not None
     assert run.id == "ours"
 
@@ -420,7 +419,7 @@ def test_spans_follow_the_conventions_for_generative_ai() -> None:
 
 def test_a_block_called_by_a_block_is_within_it_and_errors_are_marked() -> None:
     began, asked, *_, _ended = run_of("inner", parent="r-1")
-    error = ServerError("down")
+    error = njrt.ServerError("down")
     unanswered, ended = Unanswered("inner", 1001, 1, error, 1.0), Ended("inner", 1002, error, 2.0)
     outer = list(run_of())
     with exported() as (tracer, exporter):

@@ -11,8 +11,7 @@ from programs import Program
 from case_programs import read_program
 from njrt.block.session.settings import using
 from njrt.errors import CodeTimeLimitError
-from njrt.messages import ToolCall
-from njrt.testing import Scripted, call
+from njrt.testing import Scripted, ToolCall, call
 from spsbench.interfaces import EffectSet, make_settings
 
 Script = list[list[ToolCall]]

@@ -17,8 +17,7 @@ from programs import Program
 import njrt
 from case_programs import read_program
 from njrt.effects import Perform, Refusal, Run
-from njrt.messages import ToolCall
-from njrt.testing import Scripted, call
+from njrt.testing import Scripted, ToolCall, call
 from spsbench.interfaces import INTERFACES, EffectSet, make_settings
 from spsbench.references import VALUE_FORMS, decode_wire
 

@@ -18,9 +18,7 @@ from case_programs import read_program
 from njc.compiler.compiler import compile_source
 from njc.compiler.frontend.source import SourceFile
 from njrt.data.options import Options
-from njrt.interface import Interface
-from njrt.messages import Request, ToolCall, ToolMessage, UserMessage
-from njrt.testing import Said, Scripted, call
+from njrt.testing import Request, Said, Scripted, ToolCall, ToolMessage, UserMessage, call
 from spsbench.interfaces import INTERFACES, SHARED_STATE
 
 SOURCE = read_program("paper_interfaces")
@@ -41,7 +39,7 @@ def ref(address: int) -> dict[str, Any]:
 
 
 def play(
-    interface: Interface, script: Sequence[Said], x: Any = None
+    interface: njrt.Interface, script: Sequence[Said], x: Any = None
 ) -> tuple[Any, list[str], Scripted]:
     """Run the program with a script; give what it ends with, what the model was told, and the model."""
     model = Scripted([*script, *[call("done")] * 3])
@@ -152,7 +150,7 @@ def test_4_1_a_handler_resumes_the_prompt_from_its_checkpoint() -> None:
         """Resume."""
         return "resumed"
 
-    _, told, model = play(Interface("one", [resume]), [call("resume"), call("done", y=1)])
+    _, told, model = play(njrt.Interface("one", [resume]), [call("resume"), call("done", y=1)])
     first, second = model.requests[:2]
     assert second.messages[: len(first.messages)] == first.messages
     assert told[0] == "resumed"

@@ -20,7 +20,6 @@ from programs import Program
 
 import njrt
 from case_programs import read_program
-from njrt.errors import ConfigurationError
 from njrt.testing import call, run
 from njrt.values.rendering.describe import describe_variable, render_value
 from njrt.values.rendering.one_line import write_brief
@@ -501,7 +500,7 @@ def test_redaction_can_be_turned_off(code: str) -> None:
 def test_the_option_is_checked() -> None:
     message = "`redact` must be True or False"
     for wrong in ("yes", lambda name, text: text):
-        with pytest.raises(ConfigurationError, match=message), njrt.using(redact=wrong):
+        with pytest.raises(njrt.ConfigurationError, match=message), njrt.using(redact=wrong):
             pass
 
 

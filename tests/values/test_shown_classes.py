@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import njrt
-from njrt.messages import UserMessage
-from njrt.testing import Scripted, run
+from njrt.testing import Scripted, UserMessage, run
 
 
 @dataclass

@@ -24,8 +24,7 @@ from case_programs import read_program
 from njrt.block.session.limits import list_open_meters
 from njrt.execution.gates import find_gate
 from njrt.log.accounts import _open_runs
-from njrt.messages import Reply, Request, ToolCall, UserMessage
-from njrt.testing import Scripted, run
+from njrt.testing import Reply, Request, Scripted, ToolCall, UserMessage, run
 from waiting import HANG_SECONDS
 
 PROGRAM = Program(read_program("concurrency"))

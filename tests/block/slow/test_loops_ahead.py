@@ -18,8 +18,6 @@ import njrt
 from loopback import Answer, Hang, Response, Seen, Status
 from njc.compiler.compiler import compile_source
 from njc.compiler.frontend.source import SourceFile
-from njrt.data.decisions import Accept
-from njrt.errors import CallLimitError, ModelError
 from njrt.log.accounts import Totals
 from njrt.models.network import close_network
 from openai_server import KEY, OpenAIServer, decides, says
@@ -302,7 +300,7 @@ def test_errors_of_requests_ahead_are_those_of_the_iterations() -> None:
         out: list[str] = []
         program["f"](list(range(9)), out, 2)
         assert out == ["0", "1", "2"]
-        with pytest.raises(ModelError, match="refused"):
+        with pytest.raises(njrt.ModelError, match="refused"):
             program["f"](list(range(9)), out := [], 8)
         assert out == ["0", "1", "2"]
 
@@ -312,7 +310,7 @@ def test_limits_leave_a_request_for_each_iteration() -> None:
         assert load(SIMPLE)["f"](list(range(4))) == ["0", "1", "2", "3"]
     with serve() as server, njrt.limit(calls=3):
         found: list[str] = []
-        with pytest.raises(CallLimitError):
+        with pytest.raises(njrt.CallLimitError):
             load(KEEPING)["f"](list(range(9)), found)
         assert found == ["0", "1", "2"]
         assert len(server.items) == 3
@@ -398,7 +396,7 @@ def f(items):
 def test_nothing_is_sent_ahead_where_others_decide() -> None:
     program = load(SIMPLE)
     settings: list[dict[str, Any]] = [
-        {"intercept": lambda pending: Accept()},
+        {"intercept": lambda pending: njrt.Accept()},
         {"budget": "tokens=100000 per=day"},
         {"max_tokens": 10_000},
     ]

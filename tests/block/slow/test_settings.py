@@ -22,7 +22,6 @@ from njrt.block.session.settings import (
     resolve_options,
 )
 from njrt.data.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES, Options
-from njrt.errors import ConfigurationError
 from njrt.testing import Scripted, run
 from openai_server import KEY, OpenAIServer, says
 
@@ -152,7 +151,7 @@ def test_every_option_has_its_variable(monkeypatch: pytest.MonkeyPatch, name: st
     if name not in ("model", "base_url", "store", "budget", "writer", "own_packages", "unsure"):
         monkeypatch.setenv(f"NJC_{name.upper()}", "nonsense")
         with pytest.raises(
-            ConfigurationError, match=f"NJC_{name.upper()}: option `{name}` must be"
+            njrt.ConfigurationError, match=f"NJC_{name.upper()}: option `{name}` must be"
         ):
             chosen()
 
@@ -184,7 +183,7 @@ def test_options_on_the_block_and_in_the_file_reach_the_runtime() -> None:
 def test_options_of_the_build_are_refused_by_using(option: dict[str, str]) -> None:
     (name,) = option
     message = f"the option `{name}` counts when a program is compiled"
-    with pytest.raises(ConfigurationError, match=message), njrt.using(**option):
+    with pytest.raises(njrt.ConfigurationError, match=message), njrt.using(**option):
         pass
 
 
@@ -228,7 +227,7 @@ class SynchronousModel:
     ],
 )
 def test_wrong_values_are_refused_by_using(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigurationError) as caught, njrt.using(**options):
+    with pytest.raises(njrt.ConfigurationError) as caught, njrt.using(**options):
         pass
     assert message in str(caught.value)
 

@@ -12,7 +12,6 @@ import pytest
 import njrt
 from njrt import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
 from njrt.effects import Run
-from njrt.log.recorder import Recorder
 from njrt.testing import Said, run
 from processes import run_python
 
@@ -291,7 +290,7 @@ def test_a_recording_that_begins_with_an_answer_is_replayed_with_tools(tmp_path:
 
 def test_processes_add_to_one_recording(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    one, two = Recorder(path, "new"), Recorder(path, "new")
+    one, two = njrt.Recorder(path, "new"), njrt.Recorder(path, "new")
     for recorder, extent in ((one, ""), (two, " twice"), (one, " again")):
         with njrt.using(model=njrt.Scripted([FOUR]), record=recorder, intercept=Decider(Accept())):
             block(extent)

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import njrt
-from njrt.errors import ConfigurationError
 from njrt.log.recording_file import read_recording
 from njrt.log.recording_place import open_recording_file
 from njrt.testing import Scripted
@@ -98,11 +97,11 @@ def test_forked_processes_keep_their_replies(place: str) -> None:
 
 @pytest.mark.parametrize("place", ["store:mail", "python:s:redis://h/0#m", "sqlite:///a.sqlite3#m"])
 def test_a_recording_in_a_store_is_refused(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigurationError, match="stores were removed in njc"):
+    with pytest.raises(njrt.ConfigurationError, match="stores were removed in njc"):
         record(place, "a")
     monkeypatch.setenv("NJC_TRACE", "store:mail")
     with (
-        pytest.raises(ConfigurationError, match="stores were removed in njc"),
+        pytest.raises(njrt.ConfigurationError, match="stores were removed in njc"),
         njrt.using(model=Scripted(["3"])),
     ):
         njrt.llm("a")

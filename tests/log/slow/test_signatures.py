@@ -14,9 +14,8 @@ from njrt.log.budgets.ledger import Spending, find_accounts
 from njrt.log.cache import SHARED_PREFIX, Cache, ReplyStore
 from njrt.log.open_store import SignedStore, get_store, name_store, open_store
 from njrt.log.sqlite_store import MemoryStore
-from njrt.messages import ModelMessage, Reply, Request, UserMessage
 from njrt.models.model import LayeredModel
-from njrt.testing import Scripted
+from njrt.testing import ModelMessage, Reply, Request, Scripted, UserMessage
 
 SECRET, OTHER = "a secret of the program", "a secret of another program"
 REQUEST = Request("Answer.", (UserMessage("How many?"),))

@@ -6,9 +6,8 @@ import pytest
 
 from njrt.errors import CallLimitError, EffectLimitError
 from njrt.events import Event, Performed
-from njrt.messages import Request
 from njrt.models.model import LayeredModel
-from njrt.testing import Said, Scripted, call
+from njrt.testing import Request, Said, Scripted, call
 from spsbench.llm import llm, use_model
 from spsbench.results import TrialLimits
 from spsbench.trials.answering import (

@@ -13,8 +13,7 @@ import pytest
 import njrt
 from njrt.events import Began, Ended, Event, Performed, StateChange
 from njrt.log.listeners import add_listener
-from njrt.messages import Request, ToolCall
-from njrt.testing import Scripted, run
+from njrt.testing import Request, Scripted, ToolCall, run
 from processes import run_python
 
 
