@@ -69,24 +69,6 @@ def test_entries_stand_in_the_order_of_their_names() -> None:
     )
 
 
-def test_an_edit_shows(tmp_path: Path) -> None:
-    text = format_lock(StaticLock().with_entries([entry()])).replace("x = 1", "x = 2")
-    lock = read(text, tmp_path)
-    (found,) = lock.entries.values()
-    assert found.is_edited
-    assert format_lock(read(format_lock(lock), tmp_path)) == format_lock(lock)
-
-
-def test_line_ends_of_other_systems_are_no_edit(tmp_path: Path) -> None:
-    text = format_lock(StaticLock().with_entries([entry(code="a\nb\n")])).replace("\n", "\r\n")
-    (found,) = read(text, tmp_path).entries.values()
-    assert not found.is_edited
-
-
-def test_no_file_holds_nothing(tmp_path: Path) -> None:
-    assert read_lock(tmp_path / "njc.lock") == StaticLock()
-
-
 GOOD = format_lock(StaticLock().with_entries([entry("a.njpy:f", "s = '''\n[[block]]\n'''\n")]))
 BAD = format_lock(StaticLock().with_entries([entry("b.njpy:g")])).partition("\n\n")[2]
 """An entry without the head of the file."""
