@@ -26,9 +26,9 @@ from njrt.errors import ConfigurationError
 
 
 def entry(name: str = "a.njpy:f", code: str = "x = 1\n", **more: object) -> LockEntry:
-    given = {"model": "m", "date": "2026-03-01", "digest": hash_code(code), **more}
+    fields = {"model": "m", "date": "2026-03-01", "digest": hash_code(code), **more}
     meaning, tokens = BlockDigests("11111111", "22222222", "33333333"), TokenCounts(10, 5)
-    return LockEntry(name, "static", meaning, attempts=1, tokens=tokens, code=code, **given)  # type: ignore[arg-type]
+    return LockEntry(name, "static", meaning, attempts=1, tokens=tokens, code=code, **fields)  # type: ignore[arg-type]
 
 
 def read(text: str, folder: Path) -> StaticLock:
