@@ -69,6 +69,14 @@ def test_entries_stand_in_the_order_of_their_names() -> None:
     )
 
 
+def test_an_edit_shows(tmp_path: Path) -> None:
+    text = format_lock(StaticLock().with_entries([entry()])).replace("x = 1", "x = 2")
+    lock = read(text, tmp_path)
+    (found,) = lock.entries.values()
+    assert found.is_edited
+    assert read(format_lock(lock), tmp_path) == lock
+
+
 GOOD = format_lock(StaticLock().with_entries([entry("a.njpy:f", "s = '''\n[[block]]\n'''\n")]))
 BAD = format_lock(StaticLock().with_entries([entry("b.njpy:g")])).partition("\n\n")[2]
 """An entry without the head of the file."""
