@@ -28,12 +28,6 @@ def test_a_tree_is_compiled_into_a_tree(here: Workplace) -> None:
     assert result.stdout == ""
 
 
-def test_without_a_directory_compiled_files_go_beside_their_sources(here: Workplace) -> None:
-    here.write({"a.njpy": GREETING})
-    here.njc("build", "a.njpy")
-    assert here.files() == ["a.njpy", "a.py"]
-
-
 def test_the_project_says_what_and_where(here: Workplace) -> None:
     here.write(
         {
@@ -164,14 +158,6 @@ def test_compiled_files_of_every_kind_are_known_again(here: Workplace, kind: str
     compiled.write_bytes(compiled.read_bytes() + b"# mine\n")
     source.unlink()
     assert "edited by hand" in here.njc("build", "--clean", ".", code=2).stderr
-
-
-def test_a_check_writes_nothing(here: Workplace) -> None:
-    here.write({"a.njpy": GREETING})
-    here.njc("build", "a.njpy", "--check", code=1)
-    assert here.files() == ["a.njpy"]
-    here.njc("build", "a.njpy")
-    here.njc("build", "a.njpy", "--check")
 
 
 def test_stale_files_are_reported_and_cleaned(here: Workplace) -> None:

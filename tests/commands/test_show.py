@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 from workplace import GREETING, MISSPELT, NOT_PYTHON, Workplace
 
 from case_programs import read_program
@@ -15,10 +16,15 @@ from njc.findings import read_finding
 LOOP = read_program("show_loop")
 
 
+def show(here: Workplace, program: str, *flags: str, code: int = 0) -> Result:
+    """Show a program of one file."""
+    here.write({"a.njpy": program})
+    return here.njc("show", "a.njpy", *flags, code=code)
+
+
 def test_blocks_as_data(here: Workplace) -> None:
-    here.write({"a.njpy": LOOP})
-    result = here.njc("show", "--stage", "blocks", "a.njpy", "--output-format", "json")
-    first, second = json.loads(result.stdout)
+    shown = show(here, LOOP, "--stage", "blocks", "--output-format", "json").stdout
+    first, second = json.loads(shown)
     assert (first["line"], first["end_line"]) == (5, 7)
     assert first["reads"] == ["query", "graph"]
     assert first["writes"] == ["response", "graph.size"]
@@ -68,8 +74,8 @@ def work(orders: list[str], text: str) -> None:
     {prompt}
     """
 '''
-    here.write({"a.njpy": source})
-    assert ("may change objects and make calls" in here.njc("show", "a.njpy").stdout) is is_warned
+    shown = show(here, source).stdout
+    assert ("may change objects and make calls" in shown) is is_warned
 
 
 def test_labels_are_those_of_the_cases(here: Workplace) -> None:
@@ -77,16 +83,12 @@ def test_labels_are_those_of_the_cases(here: Workplace) -> None:
     for case in cases:
         if case["min_python"] != "3.11":
             continue
-        here.write({"case.njpy": case["source"]})
-        shown = here.njc("show", "case.njpy", "--output-format", "json")
-        blocks = json.loads(shown.stdout)
+        blocks = json.loads(show(here, case["source"], "--output-format", "json").stdout)
         assert blocks[case["block_index"]]["labels"] == case["labels"], case["name"]
 
 
 def test_a_block_with_code_shows_what_it_may_change_and_call(here: Workplace) -> None:
-    here.write(
-        {
-            "a.njpy": '''def ship(order: str) -> None: ...
+    program = '''def ship(order: str) -> None: ...
 
 def f(orders: list[str], name: str):
     """natural
@@ -94,17 +96,12 @@ def f(orders: list[str], name: str):
     """
     return n
 '''
-        }
-    )
-    shown = here.njc("show", "a.njpy", "--stage", "blocks").stdout
+    shown = show(here, program, "--stage", "blocks").stdout
     assert "  change   n; `orders: list[str]`\n  call     the function `ship`\n" in shown
 
 
 def test_a_block_with_code_shows_its_policy_and_what_auto_means_for_it(here: Workplace) -> None:
-    here.write(
-        {
-            "pyproject.toml": '[tool.njc]\npolicy = "auto"\n',
-            "a.njpy": '''import logging
+    program = '''import logging
 
 def f(log: logging.Logger):
     """natural
@@ -115,26 +112,23 @@ def g(names: list[str]):
     """natural(policy="open")
     Sort <names>.
     """
-''',
-        }
-    )
-    shown = here.njc("show", "a.njpy").stdout
+'''
+    here.write({"pyproject.toml": '[tool.njc]\npolicy = "auto"\n'})
+    shown = show(here, program).stdout
     reason = "the type of `log` has a class of another package, `logging.Logger`"
     assert f"  policy   auto\n  auto     guarded: {reason}\n" in shown
     assert "  policy   open\n  auto     contained\n" in shown
 
 
 def test_blocks_for_people(here: Workplace) -> None:
-    here.write({"a.njpy": LOOP})
-    shown = here.njc("show", "a.njpy").stdout
+    shown = show(here, LOOP).stdout
     assert "lines 5-7, async function answer\n" in shown
     assert "  writes   response graph.size\n" in shown
     assert "  options  max_effects=20 max_calls=3\n" in shown
 
 
 def test_the_compiled_file(here: Workplace) -> None:
-    here.write({"a.njpy": LOOP})
-    shown = here.njc("show", "--stage", "lower", "a.njpy").stdout
+    shown = show(here, LOOP, "--stage", "lower").stdout
     here.njc("build", "a.njpy")
     assert shown == here.read("a.py")
     assert not (here.folder / "b.py").exists()
@@ -142,9 +136,8 @@ def test_the_compiled_file(here: Workplace) -> None:
 
 @pytest.mark.parametrize("text", [MISSPELT, NOT_PYTHON])
 def test_a_file_with_errors_shows_them(here: Workplace, text: str) -> None:
-    here.write({"a.njpy": text})
     for stage in ("blocks", "lower"):
-        result = here.njc("show", "--stage", stage, "a.njpy", "--output-format", "json", code=1)
+        result = show(here, text, "--stage", stage, "--output-format", "json", code=1)
         assert "a.njpy:" in result.stderr
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from workplace import clean_environment
 
 SECONDS = 280
 
@@ -77,11 +78,8 @@ class BareEnvironment:
     @property
     def environ(self) -> dict[str, str]:
         """The variables under which its commands run: no key, no setting of njc, its own commands first."""
-        kept = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_", "PYTHON", "VIRTUAL_ENV"))
-        }
+        kept = clean_environment()
+        kept.pop("VIRTUAL_ENV", None)
         return {**kept, "PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
 
     def link(self, *requirements: str) -> None:
@@ -92,11 +90,8 @@ class BareEnvironment:
                 for file in metadata.files(name) or ():
                     link = site_packages / file.parts[0]
                     if file.parts[0] != ".." and not link.exists():
-                        link.symlink_to(
-                            file.locate().parents[len(file.parts) - 2]
-                            if len(file.parts) > 1
-                            else file.locate()
-                        )
+                        above = [file.locate(), *file.locate().parents]
+                        link.symlink_to(above[len(file.parts) - 1])
 
     def install(self, *wheels: Path) -> None:
         """Install wheels by pip; what they require must be linked, or among them."""

@@ -12,7 +12,7 @@ import pytest
 from njc.compiler.compiler import compile_source
 from njc.compiler.frontend.source import SourceFile
 from njrt import using
-from njrt.errors import ConfigurationError, ModelError, ServerError
+from njrt.errors import ConfigurationError, ModelError
 from njrt.messages import ModelMessage, Reply, Request, ToolCall, Usage, UserMessage
 from njrt.testing import Scripted, call, run
 
@@ -47,11 +47,6 @@ def test_what_a_script_may_say(ask, said, message):
 def test_a_reply_is_said_as_it_is(ask):
     said = Reply(ModelMessage("hi"), "length", Usage(10, 2), "some-model", "cache")
     assert ask(Scripted([said]), REQUEST) == said
-
-
-def test_an_exception_is_raised(ask):
-    with pytest.raises(ServerError, match="down"):
-        ask(Scripted([ServerError("down")]), REQUEST)
 
 
 def test_what_is_no_script_is_refused(ask):

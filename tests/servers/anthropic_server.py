@@ -77,6 +77,8 @@ def error(status: int, kind: str, said: str) -> Status:
 
 
 class AnthropicServer(Loopback):
+    key = KEY
+
     def __init__(self, script: Iterable[Response] = ()) -> None:
         super().__init__(script)
         self._thought: dict[str, list[Any]] = {}

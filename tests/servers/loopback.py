@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Loopback:
         with self._lock:
             self.connections += 1
 
-    def __enter__(self) -> Loopback:
+    def __enter__(self) -> Self:
         self._server = _Server(("127.0.0.1", self.port), _handler(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(

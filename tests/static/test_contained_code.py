@@ -28,13 +28,6 @@ def total(prices, rate):
 '''
 
 
-@pytest.fixture(autouse=True)
-def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Static code needs no model when it runs."""
-    for name in ("NJC_MODEL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "NJC_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def contained(prompt: str, head: str, tail: str, before: str = "") -> str:
     lines = "\n    ".join(prompt.split("\n"))
     return f'{before}{head}\n    """natural(policy="contained")\n    {lines}\n    """\n    {tail}\n'

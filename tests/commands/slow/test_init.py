@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -148,10 +147,3 @@ def test_the_working_directory(here: Workplace) -> None:
     result = here.njc("init", "-v")
     assert result.stderr.splitlines()[-1] == "created 8 files; try: njc check && pytest"
     assert (here.folder / "src" / "support.njpy").is_file()
-
-
-def test_the_templates_are_in_the_wheel() -> None:
-    import njc
-
-    assert list((Path(njc.__file__).parent / "templates" / "project").rglob("*.template"))
-    assert sys.version_info >= (3, 11)

@@ -9,8 +9,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from email import message_from_bytes
-from email.message import Message
+from email import message_from_string
 from pathlib import Path
 from typing import Any
 
@@ -65,21 +64,21 @@ print(*{name.partition(".")[0] for name in sys.modules})
 """
 
 
-def read_metadata(wheel: Path) -> Message:
-    with zipfile.ZipFile(wheel) as opened:
-        (name,) = [name for name in opened.namelist() if name.endswith(".dist-info/METADATA")]
-        return message_from_bytes(opened.read(name))
-
-
 def list_files(wheel: Path) -> list[str]:
     with zipfile.ZipFile(wheel) as opened:
         return sorted(name for name in opened.namelist() if ".dist-info/" not in name)
 
 
-def read_entry_points(wheel: Path) -> str:
+def read_information(wheel: Path, file: str) -> str:
+    """Return the text of a file in the folder `.dist-info` of a wheel."""
     with zipfile.ZipFile(wheel) as opened:
-        (name,) = [name for name in opened.namelist() if name.endswith("entry_points.txt")]
+        (name,) = [name for name in opened.namelist() if name.endswith(f".dist-info/{file}")]
         return opened.read(name).decode()
+
+
+def list_required(wheel: Path) -> list[str]:
+    metadata = message_from_string(read_information(wheel, "METADATA"))
+    return metadata.get_all("Requires-Dist") or []
 
 
 @pytest.fixture(scope="module")
@@ -192,14 +191,11 @@ def test_the_runtime_wheel_has_the_runtime_alone(runtime_wheel: Path) -> None:
     assert [name for name in files if name.endswith(".py")] == ours
     assert "njrt/py.typed" in files
     assert {name.partition("/")[0] for name in files} == {"njrt"}
-    required = read_metadata(runtime_wheel).get_all("Requires-Dist") or []
-    assert [text for text in required if "extra ==" not in text] == ["pydantic>=2.7"]
-    assert read_entry_points(runtime_wheel).split() == [
-        "[pytest11]",
-        "njrt",
-        "=",
-        "njrt.pytest_plugin",
+    assert [text for text in list_required(runtime_wheel) if "extra ==" not in text] == [
+        "pydantic>=2.7"
     ]
+    entry_points = read_information(runtime_wheel, "entry_points.txt")
+    assert entry_points.strip() == "[pytest11]\nnjrt = njrt.pytest_plugin"
 
 
 def test_the_compiler_wheel_requires_the_runtime_of_its_version(tmp_path: Path) -> None:
@@ -212,7 +208,7 @@ def test_the_compiler_wheel_requires_the_runtime_of_its_version(tmp_path: Path) 
     assert not (extracted / "runtime").exists()
     wheel = build_wheel(extracted, tmp_path)
     assert {name.partition("/")[0] for name in list_files(wheel)} == {"njc"}
-    required = read_metadata(wheel).get_all("Requires-Dist") or []
+    required = list_required(wheel)
     assert f"njpy-runtime=={njc.__version__}" in required
     assert "njpy-runtime[openai]; extra == 'openai'" in required
     assert not [text for text in required if "@" in text]
@@ -228,9 +224,10 @@ def test_the_benchmark_is_a_distribution_of_its_own(tmp_path: Path) -> None:
     assert [name for name in files if name.endswith("/neural/weights/small.npz")]
     data = [name.rpartition("/")[2] for name in files if name.endswith(".toml")]
     assert data == ["published.toml"]
-    required = read_metadata(wheel).get_all("Requires-Dist") or []
-    assert [text for text in required if "extra" not in text] == [f"njpy[bench]=={njc.__version__}"]
-    assert read_entry_points(wheel).split()[1:] == ["spsbench", "=", "spsbench.cli:main"]
+    required = [text for text in list_required(wheel) if "extra" not in text]
+    assert required == [f"njpy[bench]=={njc.__version__}"]
+    entry_points = read_information(wheel, "entry_points.txt")
+    assert entry_points.split()[1:] == ["spsbench", "=", "spsbench.cli:main"]
 
 
 def test_no_file_is_in_two_wheels(runtime_wheel: Path, tmp_path: Path) -> None:

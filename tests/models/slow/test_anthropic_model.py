@@ -6,20 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from anthropic_server import KEY, AnthropicServer, message, text, thinking, tool_use
+from anthropic_server import AnthropicServer, message, text, thinking, tool_use
 from conversations import CONVERSATIONS, PLAIN, TOOLS, result
 from njrt.messages import Request, ToolMessage, UserMessage
-from njrt.models.anthropic import Anthropic
-
-pytest.importorskip("anthropic")
+from vendors import VENDORS
 
 FINE = message(text("fine"))
 
 
-def vendor(
-    server: AnthropicServer, model: str = "claude-sonnet-4-6", **settings: object
-) -> Anthropic:
-    return Anthropic(model, **{"vendor_url": server.url, "key": KEY} | settings)
+vendor = VENDORS["anthropic"].connect
 
 
 def test_all_results_of_a_turn_come_first_in_one_message():

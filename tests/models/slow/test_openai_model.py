@@ -11,14 +11,9 @@ from njrt.errors import ModelNotFoundError, RejectedRequestError, ServerError
 from njrt.messages import Tool
 from njrt.models.openai import OpenAI
 from openai_server import KEY, OpenAIServer, calls, says
+from vendors import VENDORS
 
-pytest.importorskip("openai")
-
-BUSY = {"error": {"message": "Rate limit reached for gpt-4.1"}}
-
-
-def vendor(server: OpenAIServer, model: str = "gpt-4.1", **settings: object) -> OpenAI:
-    return OpenAI(model, **{"vendor_url": server.base_url, "key": KEY} | settings)
+vendor = VENDORS["openai"].connect
 
 
 def own(server: OpenAIServer, model: str | None = "local") -> OpenAI:
@@ -139,11 +134,6 @@ def test_a_url_without_v1():
 def test_no_server(ask):
     with OpenAIServer() as server:
         url = server.base_url
-    with pytest.raises(
-        ServerError, match=f"^no reply from openai/gpt-4.1 at {url} .*; check the URL"
-    ):
-        ask(OpenAI("gpt-4.1", base_url=url, retries=0), PLAIN)
-    with pytest.raises(
-        ServerError, match=f"^no reply from the first model of {url} .*; check the URL"
-    ):
-        ask(OpenAI(None, base_url=url, retries=0), PLAIN)
+    for model, name in (("gpt-4.1", "openai/gpt-4.1 at"), (None, "the first model of")):
+        with pytest.raises(ServerError, match=f"^no reply from {name} {url} .*; check the URL"):
+            ask(OpenAI(model, base_url=url, retries=0), PLAIN)

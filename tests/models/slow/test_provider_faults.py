@@ -111,9 +111,7 @@ def mutate(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     if not path:
         return None if new is MISSING else new
     value = copy.deepcopy(value)
-    parent = value
-    for step in path[:-1]:
-        parent = parent[step]
+    parent = get_node(value, path[:-1])
     if new is MISSING:
         del parent[path[-1]]
     else:

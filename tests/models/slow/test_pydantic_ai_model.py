@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -297,9 +296,6 @@ def test_a_cancelled_call_leaves_nothing_running():
                 await task
 
     asyncio.run(cancel())
-
-
-Name = Callable[[str], None]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import itertools
 import random
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
@@ -29,7 +30,6 @@ from njrt.models.openai import OpenAI
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 from njrt.models.server import read_retry_after
 from openai_server import KEY, OpenAIServer, says
-from waiting import HANG_SECONDS
 
 pytest.importorskip("openai")
 
@@ -203,11 +203,8 @@ def test_threads_and_tasks_share_wrappers_without_losing_a_call():
         else:
             results.extend(ask_sync(model, PLAIN) for _ in range(5))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(HANG_SECONDS)
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(work, range(6)))
     assert len(results) == 30
     made = [
         [attempt.usage for attempt in result.attempts] or [getattr(result, "usage", Usage())]

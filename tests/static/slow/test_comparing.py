@@ -27,7 +27,6 @@ from njrt.log.accounts import Totals
 
 SHOP = read_program("comparing_shop")
 GOOD = "```python\nif spent + price > limit:\n    break\nspent += price\n```"
-RAW = "```python\nspent += = price\n```"
 
 
 def rows_of(output: str) -> dict[str, str]:
