@@ -21,9 +21,7 @@ from case_programs import read_program
 from njc.commands import njc
 from njc.measure.cases.case_file import read_cases
 from njc.target import get_target
-from njrt.errors import ConfigurationError
-from njrt.messages import ModelMessage, Reply, Request, Usage
-from njrt.testing import run
+from njrt.testing import ModelMessage, Reply, Request, Usage, run
 from openai_server import OpenAIServer, says
 from processes import run_python
 
@@ -330,7 +328,7 @@ WRONG = {
 def test_wrong_cases(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "cases.jsonl"
     path.write_text(line + "\n")
-    with pytest.raises(ConfigurationError, match=message.replace("[", r"\[")):
+    with pytest.raises(njrt.ConfigurationError, match=message.replace("[", r"\[")):
         read_cases(path)
 
 
@@ -343,7 +341,7 @@ def test_a_target_without_a_function_is_refused(target: str) -> None:
     ("file", "message"), [("/dev/zero", "it is a device, not a file"), ("/no.jsonl", "cannot read")]
 )
 def test_files_that_cannot_be_read(file: str, message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
+    with pytest.raises(njrt.ConfigurationError, match=message):
         read_cases(Path(file))
 
 

@@ -11,10 +11,8 @@ import pytest
 from workplace import Workplace
 
 import njrt
-from njrt.errors import RejectedRequestError, ServerError
-from njrt.messages import ModelMessage, Reply, Request, Usage
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel
-from njrt.testing import Scripted
+from njrt.testing import ModelMessage, Reply, Request, Scripted, Usage
 
 
 @pytest.fixture(autouse=True)
@@ -103,11 +101,11 @@ class FaultyModel:
     def ask(self, request: Request) -> Reply:
         draw = self._random.random()
         if draw < 0.2:
-            error = ServerError("busy")
+            error = njrt.ServerError("busy")
             error.status = 503
             raise error
         if draw < 0.3:
-            raise RejectedRequestError("no")
+            raise njrt.RejectedRequestError("no")
         usage = Usage(self._random.randrange(1, 900), self._random.randrange(90), 0, draw / 7)
         text = "" if draw < 0.5 else f"number {self._random.randrange(2)}"
         return Reply(ModelMessage(text), usage=usage, model=self.name)

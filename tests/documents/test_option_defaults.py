@@ -9,8 +9,7 @@ import pytest
 import njrt
 from njrt.block.agent.conversation import MAX_REPEATS
 from njrt.data.options import DEFAULTS, OPTION_CHOICES
-from njrt.messages import Protocol, Request
-from njrt.testing import run
+from njrt.testing import Protocol, Request, run
 
 
 def test_the_defaults_are_among_the_choices() -> None:

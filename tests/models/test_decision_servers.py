@@ -15,13 +15,12 @@ from decision_server import DecisionServer, chosen, decision, predicate, refused
 from loopback import Answer, Raw, Response, Status
 from njrt.data.media import Attachment
 from njrt.errors import ModelError, ModelNotFoundError, RejectedRequestError, ServerError
-from njrt.messages import Question, Reply, Request, UserMessage
 from njrt.models.choose import get_model
 from njrt.models.model import Model
 from njrt.models.openai import OpenAI
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 from njrt.models.wrapped import adapt_model, can_decide
-from njrt.testing import Scripted
+from njrt.testing import Question, Reply, Request, Scripted, UserMessage
 from njrt.values.questions import ESCAPE
 from openai_server import KEY, OpenAIServer, completion, decides, says
 

@@ -7,11 +7,10 @@ import pytest
 from loopback import Loopback, Raw
 from njrt.data.options import Options
 from njrt.errors import AuthenticationError, ConfigurationError, NoModelError, ServerError
-from njrt.messages import Request, Usage, UserMessage
 from njrt.models.choose import DEFAULT_MODELS, choose_model, find_server_key
 from njrt.models.prices import compute_cost
 from njrt.models.retry_and_fallback import FallbackModel
-from njrt.testing import Scripted
+from njrt.testing import Request, Scripted, Usage, UserMessage
 from openai_server import OpenAIServer, says
 from processes import run_python
 

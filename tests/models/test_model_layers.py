@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from njrt.errors import CallLimitError, ModelError, ServerError
-from njrt.messages import ModelMessage, Reply, Request, UserMessage
 from njrt.models.model import Ask, LayeredModel
-from njrt.testing import Scripted
+from njrt.testing import ModelMessage, Reply, Request, Scripted, UserMessage
 
 REQUEST = Request("", (UserMessage("hello"),))
 

@@ -12,16 +12,7 @@ import pytest
 
 import njrt
 from conversations import PLAIN
-from njrt.block.session.run_block import run
 from njrt.data.coroutines import run_without_waiting
-from njrt.errors import (
-    AuthenticationError,
-    CallLimitError,
-    ConfigurationError,
-    RejectedRequestError,
-    ReplyError,
-    ServerError,
-)
 from njrt.messages import CallAttempt, ModelMessage, Reply, Request, Usage
 from njrt.models.choose import get_model
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel
@@ -54,8 +45,8 @@ def reply(text: str, usd: float | None = 0.01, **fields: Any) -> Reply:
     return Reply(ModelMessage(text), usage=Usage(10, 5, 2, usd), model="m", **fields)
 
 
-def busy(retry_after: float | None = None) -> ServerError:
-    error = ServerError("busy")
+def busy(retry_after: float | None = None) -> njrt.ServerError:
+    error = njrt.ServerError("busy")
     error.retry_after = retry_after
     return error
 
@@ -87,20 +78,21 @@ def test_the_server_says_how_long_to_wait(wanted, waits):
     if waits:
         assert answer(RetryModel(model), PLAIN, calls).message.text == "up"
     else:
-        with pytest.raises(ServerError):
+        with pytest.raises(njrt.ServerError):
             answer(RetryModel(model), PLAIN, calls)
     assert calls.waits == waits
 
 
 def test_no_wait_is_begun_that_is_longer_than_the_run_has_left():
     calls, model = FakeCalls(), Scripted([busy(7.0), reply("up")])
-    with pytest.raises(ServerError):
+    with pytest.raises(njrt.ServerError):
         answer(RetryModel(model), replace(PLAIN, before_call=lambda used: 5.0), calls)
     assert (calls.waits, len(model.requests)) == ([], 1)
 
 
 @pytest.mark.parametrize(
-    "error", [AuthenticationError("no"), RejectedRequestError("bad"), ReplyError("x")]
+    "error",
+    [njrt.AuthenticationError("no"), njrt.RejectedRequestError("bad"), njrt.ReplyError("x")],
 )
 def test_other_errors_are_raised_at_once(error):
     model = Scripted([error, reply("up")])
@@ -164,13 +156,13 @@ def test_a_recording_of_attempts_is_replayed_without_a_call(tmp_path):
     ],
 )
 def test_settings_that_make_no_sense_are_refused(make):
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(njrt.ConfigurationError):
         make()
 
 
 def test_many_attempts_end_with_the_error_of_the_server():
     model = RetryModel(Scripted([busy()] * 1100), attempts=1100, first_wait=0)
-    with pytest.raises(ServerError):
+    with pytest.raises(njrt.ServerError):
         model.ask(PLAIN)
 
 
@@ -179,7 +171,9 @@ def ask_in_block(model: Any, **settings: Any) -> Any:
     n, types = None, {"n": int}
     with njrt.using(model=model, **settings), njrt.watch() as watch:
         try:
-            run("natural\n<:n>", lambda: (n,), writes="n", types=lambda: types, effects="answer")
+            njrt.run(
+                "natural\n<:n>", lambda: (n,), writes="n", types=lambda: types, effects="answer"
+            )
         except njrt.NaturalError as error:
             return error, watch.totals
     return n, watch.totals
@@ -188,14 +182,14 @@ def ask_in_block(model: Any, **settings: Any) -> Any:
 def test_limits_of_a_block_count_every_call():
     model = Scripted([busy()] * 9)
     error, totals = ask_in_block(RetryModel(model, attempts=9, first_wait=0), max_calls=3)
-    assert isinstance(error, CallLimitError)
+    assert isinstance(error, njrt.CallLimitError)
     assert len(model.requests) == totals.calls == 3
 
 
 def test_retries_of_a_block_keep_its_time(ask):
     model = Scripted([busy()] * 99, delay=0.02)
     began = time.monotonic()
-    with pytest.raises(ServerError):
+    with pytest.raises(njrt.ServerError):
         ask(
             RetryModel(model, attempts=99, first_wait=0.1, longest_wait=0.1),
             replace(PLAIN, before_call=lambda used: began + 1.0 - time.monotonic()),

@@ -19,8 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from njrt.effects import WireValue
-from njrt.messages import ToolCall
-from njrt.testing import Scripted, call
+from njrt.testing import Scripted, ToolCall, call
 from spsbench import perfect
 from spsbench.interfaces import EffectSet
 from spsbench.perfect import ToolCallGenerator

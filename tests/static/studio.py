@@ -10,8 +10,7 @@ from click.testing import Result
 from workplace import Workplace
 
 import njrt
-from njrt.messages import Request
-from njrt.testing import Said
+from njrt.testing import Request, Said
 
 
 @dataclass

@@ -15,7 +15,6 @@ from case_programs import read_program
 from njc.project.build import NaturalSyntaxError
 from njc.project.config import find_project
 from njc.static.load import load_code
-from njrt.errors import ConfigurationError
 
 SETTINGS = """\
 [tool.njc]
@@ -72,7 +71,7 @@ def test_the_environment_replaces_the_mode_of_the_project(shop: Path) -> None:
         NaturalSyntaxError, match=r"the code of `kept/shop\.njpy:name` in njc\.lock is missing"
     ):
         load(shop, NJC_MODE="static")
-    with pytest.raises(ConfigurationError, match=r"NJC_MODE: .*fast"):
+    with pytest.raises(njrt.ConfigurationError, match=r"NJC_MODE: .*fast"):
         load(shop, NJC_MODE="fast")
 
 

@@ -15,7 +15,6 @@ from njc.project.config import find_project
 from njc.project.units import find_units
 from njc.static.write import fill_locked
 from njrt.data.options import Options
-from njrt.errors import PolicyError
 
 PROJECT = '[tool.njc]\nsrc = ["."]\nmode = "reviewed"\n'
 HEAD = """\
@@ -75,7 +74,7 @@ def test_a_block_of_data_cannot_ask_for_code(studio: Studio) -> None:
     with njrt.using(model=njrt.Scripted([{"kind": "a"}], protocol="text")):
         assert space["f"]("x", None) == "x"
     says = njrt.Scripted([{"needs_code": "why"}] * 9, protocol="text")
-    with njrt.using(model=says), pytest.raises(PolicyError):
+    with njrt.using(model=says), pytest.raises(njrt.PolicyError):
         space["f"]("x", None)
 
 

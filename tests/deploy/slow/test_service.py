@@ -21,8 +21,7 @@ from workplace import Workplace
 
 import njrt
 from loopback import Drop, Garbage, Raw, Status
-from njrt.messages import Request
-from njrt.testing import Scripted
+from njrt.testing import Request, Scripted
 from openai_server import OpenAIServer, says
 from services import find_free_port
 from waiting import HANG_SECONDS, wait_until

@@ -13,18 +13,11 @@ from typing import Any
 import pytest
 
 import anthropic_server
+import njrt
 import openai_server
 from anthropic_server import AnthropicServer
 from loopback import Answer, Drop, Garbage, Loopback, Raw, Response, Seen, Status, Stream
 from njrt.block.session.limits import Limits, Meter, Metered
-from njrt.data.options.budget import Budget
-from njrt.errors import (
-    CostLimitError,
-    ModelError,
-    NaturalError,
-    ServerError,
-    TokenLimitError,
-)
 from njrt.log.budgets.budgeted import Budgeted
 from njrt.log.budgets.ledger import list_accounts
 from njrt.log.sqlite_store import MemoryStore
@@ -35,7 +28,7 @@ from njrt.stores import Store
 from vendors import VENDORS
 
 REQUEST = Request("Answer.", (UserMessage("How many?"),), max_reply_tokens=50, timeout=60.0)
-BUDGET = Budget(tokens=10**9, per="total")
+BUDGET = njrt.Budget(tokens=10**9, per="total")
 AT_ONCE = {"retry-after-ms": "1"}
 
 
@@ -122,12 +115,12 @@ def wrap(models: list[Model], chance: random.Random) -> Model:
     return model
 
 
-def put_limits(model: Model, ledger: Store, budget: Budget, meter: Meter) -> Model:
+def put_limits(model: Model, ledger: Store, budget: njrt.Budget, meter: Meter) -> Model:
     layer = Budgeted((budget,), lambda: ledger)
     return LayeredModel(model, (Metered(meter), layer))
 
 
-def count_tokens(result: Reply | NaturalError) -> int:
+def count_tokens(result: Reply | njrt.NaturalError) -> int:
     if isinstance(result, Reply):
         return result.usage.input + result.usage.output
     return sum(attempt.usage.input + attempt.usage.output for attempt in result.attempts)
@@ -148,13 +141,13 @@ def test_what_was_billed_is_counted_once(vendor: str, seed: int) -> None:
             on_text = (lambda text: None) if chance.random() < 0.5 else None
             request = replace(REQUEST, on_text=on_text)
             before = sum(bills.counted)
-            result: Reply | NaturalError
+            result: Reply | njrt.NaturalError
             try:
                 if number % 2:
                     result = asked.ask(request)
                 else:
                     result = asyncio.run(asked.aask(request))
-            except ModelError as error:
+            except njrt.ModelError as error:
                 result = error
             assert count_tokens(result) == sum(bills.counted) - before
     ((_, state),) = list_accounts(ledger)
@@ -168,7 +161,7 @@ def test_a_stream_that_breaks_off_costs_what_it_has_reported() -> None:
     with AnthropicServer([Stream(begin, then="cut")]) as server:
         model = VENDORS["anthropic"].connect(server, retries=3)
         asked = put_limits(model, ledger, BUDGET, meter)
-        with pytest.raises(ServerError, match="broke off"):
+        with pytest.raises(njrt.ServerError, match="broke off"):
             asked.ask(replace(REQUEST, on_text=lambda text: None))
         assert len(server.seen) == 1
     ((_, state),) = list_accounts(ledger)
@@ -179,7 +172,7 @@ def test_a_stream_that_breaks_off_costs_what_it_has_reported() -> None:
 @pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize(
     ("limits", "error"),
-    [(Limits(usd=1.0), CostLimitError), (Limits(tokens=900), TokenLimitError)],
+    [(Limits(usd=1.0), njrt.CostLimitError), (Limits(tokens=900), njrt.TokenLimitError)],
 )
 def test_a_reply_without_usage_ends_a_run_whose_tokens_or_price_are_limited(
     vendor: str, limits: Limits, error: type[Exception]
@@ -189,7 +182,7 @@ def test_a_reply_without_usage_ends_a_run_whose_tokens_or_price_are_limited(
         model = VENDORS[vendor].connect(server, retries=0)
         assert model.ask(REQUEST).usage == Usage(usd=None)
         with pytest.raises(error, match="reported no usage; limit calls"):
-            put_limits(model, MemoryStore(), Budget(per="total"), Meter(limits)).ask(REQUEST)
+            put_limits(model, MemoryStore(), njrt.Budget(per="total"), Meter(limits)).ask(REQUEST)
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
@@ -199,7 +192,7 @@ def test_an_error_in_a_body_is_retried_as_its_code_says(
 ) -> None:
     error = Raw(json.dumps({"error": {"message": "no", "code": code}}))
     with VENDORS[vendor].server([error, error]) as server:
-        with pytest.raises(ModelError, match=rf"Error code: {code} - .*no") as caught:
+        with pytest.raises(njrt.ModelError, match=rf"Error code: {code} - .*no") as caught:
             VENDORS[vendor].connect(server, retries=1).ask(REQUEST)
         assert len(server.seen) == requests
     assert caught.value.attempts == ()

@@ -14,16 +14,7 @@ import pytest
 import njrt
 from conversations import CONVERSATIONS, PLAIN, TOOLS
 from loopback import Drop, Garbage, Hang, Raw, Response, Status
-from njrt.block.session.run_block import run
 from njrt.data.options import Options
-from njrt.errors import (
-    AuthenticationError,
-    ConfigurationError,
-    ModelError,
-    ModelNotFoundError,
-    RejectedRequestError,
-    ServerError,
-)
 from njrt.messages import Request, Usage, UserMessage, make_object_schema
 from njrt.models.choose import choose_model
 from openai_server import OpenAIServer, calls, completion, says
@@ -180,24 +171,24 @@ def test_signed_thinking_goes_back_to_the_same_model_only():
     assert [part.part_kind for part in seen[2][1].parts] == ["text"]
 
 
-FAILURES: dict[str, tuple[Response, type[ModelError], str]] = {
-    "401": (Status(401, body={"error": {"message": "wrong sk-secret"}}), AuthenticationError, "refused the key"),
-    "403": (Status(403, body={}), AuthenticationError, "refused the key"),
-    "404": (Status(404, body={"error": {"message": "gone"}}), ModelNotFoundError, "does not know"),
-    "400": (Status(400, body={"error": {"message": "bad field"}}), RejectedRequestError, "bad field"),
-    "422": (Status(422, body={"error": {"message": "no"}}), RejectedRequestError, "rejected"),
-    "413": (Status(413, body={"error": {"message": "too large"}}), RejectedRequestError, "rejected"),
-    "408": (Status(408, body={}), ServerError, ""),
-    "429": (Status(429, retry_after=7, body={"error": {"message": "slow"}}), ServerError, "no reply from"),
-    "500": (Status(500, body={}), ServerError, "no reply from"),
-    "503": (Status(503, body={}), ServerError, "no reply from"),
-    "529": (Status(529, body={}), ServerError, ""),
-    "reset": (Drop(), ServerError, "no reply from"),
-    "garbage": (Garbage(b"\x00\x01 not HTTP"), ServerError, ""),
-    "not JSON": (Raw("<html>"), ServerError, ""),
-    "another JSON": (Raw("[]"), ServerError, ""),
-    "no choices": (Raw('{"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": []}'), ServerError, ""),
-    "no reply": (Hang(), ServerError, "within 0.3 s"),
+FAILURES: dict[str, tuple[Response, type[njrt.ModelError], str]] = {
+    "401": (Status(401, body={"error": {"message": "wrong sk-secret"}}), njrt.AuthenticationError, "refused the key"),
+    "403": (Status(403, body={}), njrt.AuthenticationError, "refused the key"),
+    "404": (Status(404, body={"error": {"message": "gone"}}), njrt.ModelNotFoundError, "does not know"),
+    "400": (Status(400, body={"error": {"message": "bad field"}}), njrt.RejectedRequestError, "bad field"),
+    "422": (Status(422, body={"error": {"message": "no"}}), njrt.RejectedRequestError, "rejected"),
+    "413": (Status(413, body={"error": {"message": "too large"}}), njrt.RejectedRequestError, "rejected"),
+    "408": (Status(408, body={}), njrt.ServerError, ""),
+    "429": (Status(429, retry_after=7, body={"error": {"message": "slow"}}), njrt.ServerError, "no reply from"),
+    "500": (Status(500, body={}), njrt.ServerError, "no reply from"),
+    "503": (Status(503, body={}), njrt.ServerError, "no reply from"),
+    "529": (Status(529, body={}), njrt.ServerError, ""),
+    "reset": (Drop(), njrt.ServerError, "no reply from"),
+    "garbage": (Garbage(b"\x00\x01 not HTTP"), njrt.ServerError, ""),
+    "not JSON": (Raw("<html>"), njrt.ServerError, ""),
+    "another JSON": (Raw("[]"), njrt.ServerError, ""),
+    "no choices": (Raw('{"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": []}'), njrt.ServerError, ""),
+    "no reply": (Hang(), njrt.ServerError, "within 0.3 s"),
 }  # fmt: skip
 
 
@@ -219,7 +210,7 @@ def test_an_error_of_the_programs_own_model_is_kept_as_the_cause():
     def reply(messages: Any, info: AgentInfo) -> ModelResponse:
         raise ZeroDivisionError("oops")
 
-    with pytest.raises(ServerError, match="ZeroDivisionError") as caught:
+    with pytest.raises(njrt.ServerError, match="ZeroDivisionError") as caught:
         PydanticAI(FunctionModel(reply)).ask(PLAIN)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
@@ -229,10 +220,10 @@ def test_an_error_of_the_programs_own_model_is_kept_as_the_cause():
     [
         (KeyboardInterrupt(), RuntimeError),
         (SystemExit(3), RuntimeError),
-        (StopIteration(), ServerError),
-        (StopAsyncIteration(), ServerError),
-        (TimeoutError(), ServerError),
-        (RecursionError(), ServerError),
+        (StopIteration(), njrt.ServerError),
+        (StopAsyncIteration(), njrt.ServerError),
+        (TimeoutError(), njrt.ServerError),
+        (RecursionError(), njrt.ServerError),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -247,7 +238,7 @@ def test_whatever_the_programs_own_model_raises_the_next_call_is_made(error, kin
     model = PydanticAI(FunctionModel(fail_async if is_async else fail))
     with pytest.raises(kind):
         # Inside of an event loop of the test, these exceptions would end that loop too.
-        (ask if kind is ServerError else PydanticAI.ask)(model, PLAIN)
+        (ask if kind is njrt.ServerError else PydanticAI.ask)(model, PLAIN)
     assert ask(PydanticAI(answer(TextPart("hi"))), PLAIN).message.text == "hi"
 
 
@@ -270,7 +261,7 @@ NO_REPLIES = {
 @pytest.mark.parametrize("given", NO_REPLIES)
 def test_what_is_no_reply_of_the_programs_own_model_is_an_error(given):
     model = PydanticAI(FunctionModel(lambda messages, info: NO_REPLIES[given]))
-    with pytest.raises(ServerError, match=r"failed to reply|unreadable"):
+    with pytest.raises(njrt.ServerError, match=r"failed to reply|unreadable"):
         model.ask(PLAIN)
 
 
@@ -280,7 +271,7 @@ def test_a_model_that_blocks_the_network_thread_is_an_error_and_no_deadlock():
     async def reply(messages: Any, info: AgentInfo) -> ModelResponse:
         return ModelResponse(parts=[TextPart(inner.ask(PLAIN).message.text)])
 
-    with pytest.raises(ServerError, match="RuntimeError") as caught:
+    with pytest.raises(njrt.ServerError, match="RuntimeError") as caught:
         PydanticAI(FunctionModel(reply)).ask(PLAIN)
     assert "await `aask`" in str(caught.value.__cause__)
 
@@ -301,11 +292,11 @@ def test_a_cancelled_call_leaves_nothing_running():
 @pytest.mark.parametrize(
     ("name", "kind", "words"),
     [
-        ("pydantic-ai:nosuchvendor:x", ConfigurationError, "Unknown model"),
-        ("pydantic-ai:x", ConfigurationError, "x"),
-        ("pydantic-ai:openai:gpt-4.1", ConfigurationError, "OPENAI_API_KEY"),
-        ("pydantic-ai:", ConfigurationError, "no vendor is known"),
-        ("pydantic-ai", ConfigurationError, "no vendor is known"),
+        ("pydantic-ai:nosuchvendor:x", njrt.ConfigurationError, "Unknown model"),
+        ("pydantic-ai:x", njrt.ConfigurationError, "x"),
+        ("pydantic-ai:openai:gpt-4.1", njrt.ConfigurationError, "OPENAI_API_KEY"),
+        ("pydantic-ai:", njrt.ConfigurationError, "no vendor is known"),
+        ("pydantic-ai", njrt.ConfigurationError, "no vendor is known"),
     ],
 )
 def test_a_name_that_cannot_be_used_says_why(name, kind, words, monkeypatch):
@@ -318,7 +309,7 @@ def test_a_vendors_missing_sdk_names_the_package(monkeypatch):
     for module in ("models", "providers"):
         monkeypatch.delitem(sys.modules, f"pydantic_ai.{module}.groq", raising=False)
     monkeypatch.setitem(sys.modules, "groq", None)
-    with pytest.raises(ConfigurationError, match=r'pip install "pydantic-ai-slim\[groq\]"'):
+    with pytest.raises(njrt.ConfigurationError, match=r'pip install "pydantic-ai-slim\[groq\]"'):
         infer_model("groq:llama-3.3-70b-versatile")
 
 
@@ -363,7 +354,7 @@ def test_a_block_is_carried_out_by_a_model_object(effects):
 
     ticket, team = "I was charged twice.", ""
     with njrt.using(model=FunctionModel(reply)):
-        run(PROMPT, lambda: (ticket, team), writes="team", at="shop.njpy:1", effects=effects)
+        njrt.run(PROMPT, lambda: (ticket, team), writes="team", at="shop.njpy:1", effects=effects)
     assert team == "billing"
 
 
@@ -374,7 +365,7 @@ def test_test_models_reply_calls_the_tool():
 
 @pytest.mark.parametrize("given", [42, object(), "", [], PydanticAI])
 def test_what_is_no_model_is_refused_where_it_is_given(given):
-    with pytest.raises(ConfigurationError), njrt.using(model=given):
+    with pytest.raises(njrt.ConfigurationError), njrt.using(model=given):
         njrt.llm("hello")
 
 

@@ -14,16 +14,9 @@ from typing import Any
 
 import pytest
 
+import njrt
 from conversations import PLAIN
 from loopback import Hang, Status, Stream
-from njrt.errors import (
-    AuthenticationError,
-    CallLimitError,
-    ModelError,
-    NaturalError,
-    RejectedRequestError,
-    ServerError,
-)
 from njrt.messages import ModelMessage, Protocol, Reply, Request, Usage
 from njrt.models.model import Model
 from njrt.models.openai import OpenAI
@@ -64,15 +57,15 @@ class Faulty:
             case "cut":
                 return Reply(ModelMessage("go"), "length", usage, self.name)
             case "busy":
-                raise ServerError("busy")
+                raise njrt.ServerError("busy")
             case "wait":
-                error = ServerError("wait")
+                error = njrt.ServerError("wait")
                 error.retry_after = 0.001
                 raise error
             case "key":
-                raise AuthenticationError("wrong key")
+                raise njrt.AuthenticationError("wrong key")
             case "bad":
-                raise RejectedRequestError("bad request")
+                raise njrt.RejectedRequestError("bad request")
         raise AssertionError(kind)
 
     async def aask(self, request: Request) -> Reply:
@@ -113,12 +106,14 @@ class CallLimit:
         with self._lock:
             self.used = max(self.used, used.input + used.output)
             if self.calls >= self.most:
-                raise CallLimitError("no more calls")
+                raise njrt.CallLimitError("no more calls")
             self.calls += 1
         return 60.0
 
 
-def check_counts(result: Reply | NaturalError, leaves: Sequence[Faulty], limit: CallLimit) -> None:
+def check_counts(
+    result: Reply | njrt.NaturalError, leaves: Sequence[Faulty], limit: CallLimit
+) -> None:
     """Every call of the leaves is in the result once, with what it used, and none besides."""
     made = sum(len(leaf.asked) for leaf in leaves)
     tokens = sum(leaf.tokens for leaf in leaves)
@@ -129,7 +124,7 @@ def check_counts(result: Reply | NaturalError, leaves: Sequence[Faulty], limit: 
         assert result.usage.usd is not None
         if attempts:
             assert sum(attempt.outcome == "used" for attempt in attempts) >= 1
-    elif attempts or not isinstance(result, ModelError):
+    elif attempts or not isinstance(result, njrt.ModelError):
         assert len(attempts) == made
     else:
         assert made <= 1
@@ -139,18 +134,18 @@ def check_counts(result: Reply | NaturalError, leaves: Sequence[Faulty], limit: 
     assert limit.used <= tokens
 
 
-def ask_sync(model: Model, request: Request) -> Reply | NaturalError:
+def ask_sync(model: Model, request: Request) -> Reply | njrt.NaturalError:
     try:
         return model.ask(request)
-    except NaturalError as error:
+    except njrt.NaturalError as error:
         return error
 
 
-def ask_async(model: Model, request: Request) -> Reply | NaturalError:
-    async def go() -> Reply | NaturalError:
+def ask_async(model: Model, request: Request) -> Reply | njrt.NaturalError:
+    async def go() -> Reply | njrt.NaturalError:
         try:
-            result: Reply | NaturalError = await model.aask(request)
-        except NaturalError as error:
+            result: Reply | njrt.NaturalError = await model.aask(request)
+        except njrt.NaturalError as error:
             result = error
         assert asyncio.all_tasks() == {asyncio.current_task()}
         return result
@@ -190,12 +185,12 @@ def test_threads_and_tasks_share_wrappers_without_losing_a_call():
     leaf = Faulty([chance.choice(KINDS[:8]) for _ in range(97)], steps=2)
     retried = RetryModel(leaf, attempts=4, first_wait=0)
     model = FallbackModel((retried, retried))
-    results: list[Reply | NaturalError] = []
+    results: list[Reply | njrt.NaturalError] = []
 
     async def ask_many() -> None:
         asked = [model.aask(PLAIN) for _ in range(5)]
         found = await asyncio.gather(*asked, return_exceptions=True)
-        results.extend(item for item in found if isinstance(item, Reply | NaturalError))
+        results.extend(item for item in found if isinstance(item, Reply | njrt.NaturalError))
 
     def work(number: int) -> None:
         if number % 2:
@@ -251,13 +246,13 @@ def test_an_absurd_wait_is_no_wait_or_an_error(ask, names, wanted):
             if len(self.asked) % 2:
                 return super().ask(request)
             self.asked.append(request)
-            error = ServerError("busy")
+            error = njrt.ServerError("busy")
             error.retry_after = wanted
             raise error
 
     leaf = Busy(["good"])
     result = ask(compose(names, leaf, []), PLAIN)
-    assert isinstance(result, Reply if wanted < 1 else ServerError), result
+    assert isinstance(result, Reply if wanted < 1 else njrt.ServerError), result
     assert max(1, len(result.attempts)) == len(leaf.asked)
 
 
@@ -309,6 +304,6 @@ def test_the_wait_that_a_server_wants_reaches_the_retry():
     with OpenAIServer(script) as server:
         model = OpenAI("gpt-4.1", vendor_url=server.base_url, key=KEY, retries=0)
         for seconds in (5, 0.25):
-            with pytest.raises(ServerError) as caught:
+            with pytest.raises(njrt.ServerError) as caught:
                 model.ask(PLAIN)
             assert caught.value.retry_after == seconds
