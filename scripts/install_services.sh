@@ -2,7 +2,7 @@
 # Install Redis, which tests of stores use (Debian's package).
 set -euo pipefail
 
-if command -v redis-server || command -v valkey-server; then
+if command -v redis-server valkey-server >/dev/null; then
     exit 0
 fi
 sudo=$(test "$(id -u)" = 0 || echo sudo)
