@@ -64,12 +64,11 @@ class NaturalSyntaxError(SyntaxError):
 
 @record
 class CompileTask:
-    """A source to compile; with `parse_always`, files without natural blocks are also parsed."""
+    """A source to compile; Python's own errors are found in files without natural blocks, too."""
 
     unit: Unit
     source: SourceFile
     options: Options
-    parse_always: bool = True
     with_hints: bool = True
     only_check: bool = False
     """Whether only the findings are wanted."""
@@ -96,7 +95,8 @@ class CompileTask:
         from njc.compiler.frontend.parse import parse
 
         output, diagnostics = compilation.output, compilation.diagnostics
-        if self.parse_always and output is not None and not compilation.blocks:
+        is_python = self.only_check or not self.unit.is_copy
+        if is_python and output is not None and not compilation.blocks:
             module = parse(self.source)
             if isinstance(module, Diagnostic):
                 output, diagnostics = None, (*diagnostics, module)
@@ -196,10 +196,10 @@ def compile_all(
 ) -> list[CompileResult]:
     """Compile sources, in several processes if that is faster; return the results in order.
 
-    With `only_check`, findings are all that is wanted, those of Python in files without blocks too.
+    With `only_check`, findings are all that is wanted, those of Python in `.py` files too.
     """
     tasks = {
-        unit: CompileTask(unit, source, project.options, only_check, with_hints, only_check)
+        unit: CompileTask(unit, source, project.options, with_hints, only_check)
         for unit, source in sources.items()
     }
     results = {

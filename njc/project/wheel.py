@@ -40,7 +40,7 @@ def compile_wheel_files(
     for path, unit in units.items():
         unit.refuse_hidden_source()
         task = CompileTask(unit, read_source(unit), project.options)
-        done = filled.get(unit) or task.compile()
+        done = task.make_result(filled.get(unit) or task.compile())
         if done.output is None:
             problems += [render_diagnostic(found, task.source) for found in done.diagnostics]
         else:

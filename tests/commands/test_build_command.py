@@ -66,10 +66,19 @@ def test_the_same_bytes_by_any_number_of_processes(here: Workplace) -> None:
         assert here.read(f"one/{name}.py") == here.read(f"two/{name}.py")
 
 
-def test_one_error_and_nothing_is_written(here: Workplace) -> None:
-    here.write({"src/a.njpy": GREETING, "src/b.njpy": MISSPELT})
+@pytest.mark.parametrize(
+    ("text", "finding"),
+    [
+        (MISSPELT, "src/b.njpy:3:11: error[NJ201]"),
+        ("def f(:\n", "src/b.njpy:1:7: error[NJ001]"),
+        ("# coding: nonsense\n", "src/b.njpy:1:1: error[NJ002]"),
+    ],
+    ids=["in a prompt", "without a block", "in no encoding"],
+)
+def test_one_error_and_nothing_is_written(here: Workplace, text: str | bytes, finding: str) -> None:
+    here.write({"src/a.njpy": GREETING, "src/b.njpy": text})
     result = here.njc("build", "src", "-o", "out", code=1)
-    assert "src/b.njpy:3:11: error[NJ201]" in result.stderr
+    assert finding in result.stderr
     assert "nothing was written" in result.stderr
     assert not (here.folder / "out").exists()
 

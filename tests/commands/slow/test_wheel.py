@@ -71,9 +71,10 @@ def test_a_wheel_ships_compiled_files(here: Workplace, project: str) -> None:
     ("path", "text", "words"),
     [
         ("src/shop/mail.njpy", MISSPELT, "shop/mail.njpy:3:11: error[NJ201]"),
+        ("src/shop/mail.njpy", "def f(:\n", "shop/mail.njpy:1:7: error[NJ001]"),
         ("src/shop/mail.py", "mine = 1\n", "src/shop/mail.py beside it are the same module"),
     ],
-    ids=["an error", "a Python file beside"],
+    ids=["an error", "no Python", "a Python file beside"],
 )
 def test_what_stops_a_wheel(
     here: Workplace, project: str, path: str, text: str, words: str
