@@ -128,11 +128,17 @@ def test_an_exception_carries_one_note_and_no_noise() -> None:
 
 
 @pytest.mark.usefixtures("guarded")
-def test_causes_and_contexts_are_the_programs_own() -> None:
+def test_a_cause_is_that_of_the_code() -> None:
     caused = raised_by(
         "f", "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise Mine from e"
     )
     assert isinstance(caused.__cause__, ZeroDivisionError)
+
+
+def test_the_context_is_what_the_program_handles(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NJC_POLICY", policy)
     handled = raised_by("in_handler", "raise Mine")
     assert isinstance(handled.__context__, ZeroDivisionError)
 

@@ -101,7 +101,8 @@ def apply_outcome(outcome: Outcome, place: str, reraises: bool = False) -> bool:
             try:
                 raise exception
             finally:
-                exception.__context__ = context  # as the block's own `raise` set it
+                if context is not None:  # as the code's own `raise` set it in this process
+                    exception.__context__ = context
                 del exception, outcome, context  # its traceback holds this frame
         case _:
             assert_never(outcome)
