@@ -3,12 +3,12 @@
 class Box: ... <:limit: int>      code in the body of a class                 cannot be contained
 Put a parser into <:f: Callable>  a function, a class or an iterator          cannot be contained
 Put 1 into <:self._number>        an attribute with an underscore             cannot be contained
+Sort <self._rows>                 the same, read                              cannot be contained
 Put 1 into <:Box.limit>           an attribute of a class                     cannot be set
-Sort <self._rows>                 the same, read                              not there for the code
 Clean <df>; df: pd.DataFrame      its type has a class of another package     only a handle
 except* E as all: ... <all>       a group of exceptions                       not there for the code
 
-With `policy="contained"`, the first three are errors. With `policy="auto"`, all run guarded. Values
+With `policy="contained"`, the first four are errors. With `policy="auto"`, all run guarded. Values
 do not count, so that no input can change where code runs. Not detected: types that are not stated,
 classes of libraries in attributes and items of own classes, and own classes with other bases.
 """
@@ -59,6 +59,8 @@ class Uncontained:
     remedy: str
     is_impossible: bool = True
     """Whether `policy="contained"` is an error; otherwise, it depends on the code."""
+    is_seen_by_scope: bool = True
+    """Whether the runtime finds it itself, in the scope of the block."""
 
 
 def find_uncontained(
@@ -92,6 +94,7 @@ def _find_outputs(block: NaturalBlock, types: TypeReader) -> Iterator[Uncontaine
                 f"`{path}` is an attribute of a class, which contained code cannot set",
                 'name a function that sets it, or write `policy="guarded"`',
                 is_impossible=False,
+                is_seen_by_scope=False,
             )
         if "._" in path:
             yield Uncontained(
@@ -116,12 +119,13 @@ def _find_inputs(
                 f"`{root}` is a group of exceptions, which contained code cannot get",
                 "name a variable that the program has bound to what the code needs",
                 is_impossible=False,
+                is_seen_by_scope=False,
             )
         if "._" in path:
             yield Uncontained(
                 f"contained code has no attribute with an underscore, such as `{path}`",
-                "name another attribute or a variable",
-                is_impossible=False,
+                'name another attribute or a variable, or write `policy="guarded"`',
+                is_seen_by_scope=False,
             )
         elif name := next(filter(None, names), None):
             kind = "an iterator" if name in _ITERATORS else "a class of another package"
@@ -130,6 +134,7 @@ def _find_inputs(
                 "name functions that do what is needed, or set `own_packages` if it is the"
                 " program's package",
                 is_impossible=False,
+                is_seen_by_scope=False,
             )
 
 

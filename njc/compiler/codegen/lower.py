@@ -254,7 +254,7 @@ def _build_arguments(
         yield _make_text_argument("chooses", chosen)
     if not is_answer and authority.effects != "answer":
         found = find_uncontained(block, definitions, path, options)
-        if found is not None and not found.is_impossible:  # the runtime finds the others itself
+        if found is not None and not found.is_seen_by_scope:
             yield Argument(f"guarded={format_literal(found.reason)}")
     if block.interface is not None:
         yield Argument(f"interface={block.interface.path}")
