@@ -115,6 +115,9 @@ def diagnose(host: HostEnvironment, is_offline: bool) -> Iterator[HealthCheck]:
         model = choose_model(host.merged_options, host.environ)
     except ConfigurationError as error:
         yield _report_missing_model(host, error)
+    except Exception as error:  # of a module of the project, which makes the model
+        says = f"{host.merged_options.model}: {type(error).__name__}: {error}"
+        yield HealthCheck("model", "fail", says, ConfigurationError.exit_code)
     else:
         yield HealthCheck("model", "ok", model.name)
         for remote in list_remote_models(model):

@@ -105,6 +105,15 @@ def test_a_server_without_a_scheme_does_not_answer(doctor: Doctor) -> None:
     assert found["round trip"][0] == "fail"
 
 
+def test_a_module_that_cannot_make_its_model_fails(
+    doctor: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_models.py").write_text("def open_model(name): raise OSError(f'no {name}')\n")
+    found = verdicts(doctor("--offline", NJC_MODEL="python:own_models:best", code=2))
+    assert found["model"] == ("fail", "python:own_models:best: OSError: no best")
+
+
 def test_offline_asks_nobody(doctor: Doctor) -> None:
     with OpenAIServer() as server:
         result = doctor("--offline", NJC_BASE_URL=server.base_url)
