@@ -97,6 +97,8 @@ _CHANGES_AND_CALLS = (
 
 
 def _describe_blocks(compilation: Compilation, project: Options) -> Iterator[dict[str, Any]]:
+    if not compilation.blocks:
+        return  # its text may have no encoding
     types = TypeReader(
         collect_block_outputs(compilation.blocks), compilation.source.text, compilation.blocks
     )

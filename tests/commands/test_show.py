@@ -134,7 +134,7 @@ def test_the_compiled_file(here: Workplace) -> None:
     assert not (here.folder / "b.py").exists()
 
 
-@pytest.mark.parametrize("text", [MISSPELT, NOT_PYTHON])
+@pytest.mark.parametrize("text", [MISSPELT, NOT_PYTHON, "# coding: nonsense\n"])
 def test_a_file_with_errors_shows_them(here: Workplace, text: str) -> None:
     for stage in ("blocks", "lower"):
         result = show(here, text, "--stage", stage, "--output-format", "json", code=1)
