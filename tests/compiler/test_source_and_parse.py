@@ -87,9 +87,15 @@ def test_what_an_encoding_lacks_is_spelled_with_escapes() -> None:
     assert b'at="\\xe9.njpy:3"' in output
 
 
-@pytest.mark.parametrize("data", [b"x = '\xff'\n", b"# coding: nonsense\n"])
-def test_unreadable(data: bytes) -> None:
-    with pytest.raises(SourceDecodeError):
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"x = '\xff'\n", "not utf-8 text: byte 0xff, invalid start byte"),
+        (b"# coding: nonsense\n", "unknown encoding: nonsense"),
+    ],
+)
+def test_unreadable(data: bytes, words: str) -> None:
+    with pytest.raises(SourceDecodeError, match=words):
         _ = SourceFile("p.njpy", data).text
     assert find_codes(data + BLOCK.encode()) == ["NJ002"]
 
