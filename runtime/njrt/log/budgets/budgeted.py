@@ -52,7 +52,7 @@ class Budgeted:
 
     def _check_known(self, reply: Reply) -> None:
         """Raise BudgetError if nobody knows how much of a budget a reply has cost."""
-        model, usage = reply.model, reply.usage
+        model, usage = reply.model or "(unnamed)", reply.usage
         unknown = f"no price is known for the model {model}; upgrade genai-prices, or limit tokens"
         if is_uncounted := not usage.input + usage.output:
             unknown = f"the server of {model} reported no usage; limit calls by `max_calls`"

@@ -65,7 +65,9 @@ class Account:
         if (budget.tokens is not None and spent.tokens >= budget.tokens) or (
             budget.usd is not None and spent.usd >= budget.usd * NANO
         ):
-            error = BudgetError(f"the budget `{budget}` is spent: {spent}, in {self.period}")
+            wait = "" if budget.per == "total" else f", or wait for the next {budget.per}"
+            problem = f"the budget `{budget}` is spent: {spent}, in {self.period}"
+            error = BudgetError(f"{problem}; allow more{wait}")
             error.budget, error.period = str(budget), self.period
             raise error
 
