@@ -169,6 +169,8 @@ def _format_last_answer(request: Request) -> str:
             answer = text
         case ToolMessage(results):
             answer = "\n".join(result.text for result in results)
+            if not any(result.failed for result in results):
+                return f", or end the block by done=True; the last code ran: {answer[:500]}"
         case _:
             return ""
     return f"; the last reply was answered:\n{textwrap.shorten(answer, 500)}"

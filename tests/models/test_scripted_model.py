@@ -84,14 +84,17 @@ def test_a_script_that_has_ended_says_who_asked(ask):
         ("Put 1 into <:n: int>.", {}, "`n` is missing"),
         ("Append 1 to <numbers>.", {"n": 1}, "your reply holds no code"),
         ("Append 1 to <numbers>.", run("numbers = []"), "`numbers` is read-only in this block"),
+        ("Append 1 to <numbers>.", run("numbers.append(1)"), "end the block by done=True"),
     ],
 )
-def test_a_script_that_has_ended_says_why_its_last_reply_was_refused(program, reply, reason):
+def test_a_script_that_has_ended_says_what_came_of_its_last_reply(program, reply, reason):
     text = f'numbers = []\n"""natural\n{program}\n"""\n'
     output = compile_source(SourceFile("mail.njpy", text.encode())).output
     with (
         using(model=Scripted([reply])),
-        pytest.raises(ModelError, match="(?s)add one; the last reply was answered:.*" + reason),
+        pytest.raises(
+            ModelError, match=f"(?s)add one(; the last reply was answered|, or ).*{reason}"
+        ),
     ):
         exec(output, {})
 
