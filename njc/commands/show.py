@@ -204,5 +204,6 @@ def describe_source(block: NaturalBlock) -> dict[str, Any]:
             name: value
             for name in OPTION_NAMES
             if (value := getattr(block.options, name)) is not None
-        },
+        }
+        | ({"ahead": block.ahead} if block.ahead else {}),
     }

@@ -120,6 +120,14 @@ def g(names: list[str]):
     assert "  policy   open\n  auto     contained\n" in shown
 
 
+def test_a_block_that_asks_ahead_shows_it(here: Workplace) -> None:
+    block = '"""natural(ahead=8)\n        Put into <:t: bool> whether <mail> is spam.\n        """'
+    program = (
+        f"def f(mails: list[str]):\n    for mail in mails:\n        {block}\n        print(t)\n"
+    )
+    assert "  options  ahead=8\n" in show(here, program).stdout
+
+
 def test_blocks_for_people(here: Workplace) -> None:
     shown = show(here, LOOP).stdout
     assert "lines 5-7, async function answer\n" in shown
