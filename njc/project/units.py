@@ -243,7 +243,8 @@ def _find_package(unit: Unit) -> Path | None:
 
 def _find_units_at(place: Path, project: Project) -> list[Unit]:
     if not place.exists():
-        raise ConfigurationError(f"no such file or directory: {format_path(place)}")
+        setting = ", which is `src` of [tool.njc]" if place in project.src else ""
+        raise ConfigurationError(f"no such file or directory: {format_path(place)}{setting}")
     is_folder = place.is_dir()
     if not is_folder and place.suffix != SUFFIX:
         raise ConfigurationError(

@@ -77,6 +77,12 @@ def test_color(here: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b[" not in never.stdout
 
 
+def test_a_source_of_the_settings_that_is_not_there_is_named(here: Workplace) -> None:
+    here.write({"pyproject.toml": '[tool.njc]\nsrc = "source"\n'})
+    said = here.njc("check", code=2).stderr
+    assert "no such file or directory: source, which is `src` of [tool.njc]" in said
+
+
 def test_an_unreadable_source_is_named(here: Workplace) -> None:
     (here.folder / "a.njpy").symlink_to("nowhere.njpy")
     assert "no such file or directory: a.njpy" in here.njc("check", "a.njpy", code=2).stderr
