@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from programs import Program
+from programs import PlainProgram, Program
 
 import njrt
 from njrt.block.session.limits import Limits, Meter, MeterReading, list_open_meters, read_limits
@@ -255,3 +255,16 @@ def test_what_is_no_limit_is_refused(name: str, value: Any) -> None:
         pass
     with njrt.limit(**{name: 0}), njrt.limit(**{name: None}):
         assert len(list_open_meters()) == 2
+
+
+def test_a_limit_says_why_the_last_reply_was_refused() -> None:
+    program = PlainProgram('''
+        def f(x: str):
+            """natural
+            Count <x> into <:y: int>.
+            """
+            return y
+    ''')
+    with pytest.raises(njrt.CallLimitError) as caught:
+        program.call("f", "a", says=lambda _: {"y": "one"}, max_calls=2)
+    assert caught.value.__notes__[0].startswith("the last reply was refused: `y`: Input should be")

@@ -22,6 +22,7 @@ from njrt.block.agent.conversation import Conversation, ConversationStep, Served
 from njrt.block.session.interception import intercept
 from njrt.block.session.session import (
     Session,
+    add_note,
     add_place,
     enter_run,
     leave_run,
@@ -41,7 +42,7 @@ from njrt.data.decisions import (
 from njrt.data.outcome import Outcome, Raised
 from njrt.data.timeouts import close_watch, open_watch, paused
 from njrt.effects import Answer, Effect, EffectResult, Refusal
-from njrt.errors import CodeTimeLimitError, NaturalError, TimeLimitError
+from njrt.errors import CodeTimeLimitError, LimitError, NaturalError, TimeLimitError
 from njrt.events import Began, Ended, Performed
 from njrt.execution.execute import Snippet, aexecute, execute
 from njrt.execution.scope.scope import Scope
@@ -62,6 +63,7 @@ class BaseRun(ABC):
 
     def __init__(self, session: Session, is_async: bool) -> None:
         self.session, self.is_async = session, is_async
+        self._refusal: Refusal | None = None
         self.interceptors, self.record = session.interceptors, session.record
 
     # ── what a subclass says ─────────────────────────────────────────────────────────────────────
@@ -185,6 +187,8 @@ class BaseRun(ABC):
         session = self.session
         signs: tuple[str, ...] = ()
         try:
+            if isinstance(ending, LimitError) and self._refusal is not None:
+                add_note(ending, f"the last reply was refused: {self._refusal.message}")
             if isinstance(ending, NaturalError):
                 add_place(ending, session.place)
             signs = self.finish(ending)
@@ -245,6 +249,7 @@ class BaseRun(ABC):
             raise
         if isinstance(result, Answer | Refusal):
             result = self.redact_result(result)
+        self._refusal = result if isinstance(result, Refusal) else None
         touches = self.scope.touches - touches if self.scope else 0
         self.report(effect, result, turn, time.monotonic() - began, decisions, touches)
         return result
