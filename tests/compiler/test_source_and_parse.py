@@ -92,6 +92,7 @@ def test_what_an_encoding_lacks_is_spelled_with_escapes() -> None:
     [
         (b"x = '\xff'\n", "not utf-8 text: byte 0xff, invalid start byte"),
         (b"# coding: nonsense\n", "unknown encoding: nonsense"),
+        (b"\xef\xbb\xbf# coding: latin-1\n", "encoding problem: utf-8"),
     ],
 )
 def test_unreadable(data: bytes, words: str) -> None:

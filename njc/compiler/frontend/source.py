@@ -60,7 +60,8 @@ class SourceFile:
         if self.known_encoding:
             return self.known_encoding
         lines = [line + b"\n" for line in _NEWLINE_BYTES.split(self.data, 2)[:2]]
-        if not any(_CODING_COOKIE.match(line.decode("latin-1")) for line in lines):
+        starts = (line.removeprefix(self.bom).decode("latin-1") for line in lines)
+        if not any(map(_CODING_COOKIE.match, starts)):
             return "utf-8"
         try:  # from 3.14 on, null characters are rejected there; the parser reports their places
             name, _ = tokenize.detect_encoding(
